@@ -1,0 +1,50 @@
+package plan
+
+// Table is a table of prebuilt byte strings in one piece of memory: all of one
+// length (the heads of a generated stream) or each of its own (captured
+// frames).
+type Table struct {
+	data   []byte
+	stride int
+	ends   []uint64 // nil where all have the length stride
+	max    int
+}
+
+// NewTable returns a table whose entries are stride bytes each. It keeps data.
+func NewTable(data []byte, stride int) Table {
+	return Table{data: data, stride: stride, max: stride}
+}
+
+// Append adds an entry with its own length to a table that began empty.
+func (t *Table) Append(b []byte) {
+	t.data = append(t.data, b...)
+	t.ends = append(t.ends, uint64(len(t.data)))
+	t.max = max(t.max, len(b))
+}
+
+// Len returns the number of entries.
+func (t *Table) Len() int {
+	if t.stride > 0 {
+		return len(t.data) / t.stride
+	}
+	return len(t.ends)
+}
+
+// Max returns the length of the longest entry.
+func (t *Table) Max() int { return t.max }
+
+// Bytes returns the memory that the entries take.
+func (t *Table) Bytes() int { return len(t.data) }
+
+// At returns entry k: a view, not to be changed.
+func (t *Table) At(k uint64) []byte {
+	if t.stride > 0 {
+		off := k * uint64(t.stride)
+		return t.data[off : off+uint64(t.stride) : off+uint64(t.stride)]
+	}
+	var from uint64
+	if k > 0 {
+		from = t.ends[k-1]
+	}
+	return t.data[from:t.ends[k]:t.ends[k]]
+}
