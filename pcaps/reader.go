@@ -40,6 +40,19 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
+// Size returns how many bytes the capture has, 0 where that is not known: of a
+// pipe, or one that the caller opened.
+func (r *Reader) Size() int64 {
+	if r.file == nil {
+		return 0
+	}
+	info, err := r.file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
 // NewReader reads a capture from anywhere; name stands for it in errors.
 func NewReader(from io.Reader, name string) (*Reader, error) {
 	c := &cutter{name: name, r: bufio.NewReaderSize(from, 1<<16)}

@@ -64,7 +64,7 @@ func Compile(path string, o Options) (*plan.Plan, Summary, error) {
 		return nil, Summary{}, err
 	}
 	defer r.Close()
-	return CompileFrom(r, path, o)
+	return compile(r, path, r.Size(), o)
 }
 
 // CompileFrom makes a plan of the records of a capture called name.
@@ -75,6 +75,11 @@ func Compile(path string, o Options) (*plan.Plan, Summary, error) {
 // Ethernet, no frame to send, more memory than the limit, or an error of the
 // source.
 func CompileFrom(from Source, name string, o Options) (*plan.Plan, Summary, error) {
+	return compile(from, name, 0, o)
+}
+
+// compile makes a plan of a capture of size bytes, where that is known.
+func compile(from Source, name string, size int64, o Options) (*plan.Plan, Summary, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
@@ -84,6 +89,7 @@ func CompileFrom(from Source, name string, o Options) (*plan.Plan, Summary, erro
 		due   []int64
 		end   error
 	)
+	table.Grow(int(min(uint64(size), o.Limit)))
 	for {
 		r, err := from.Next()
 		if errors.Is(err, io.EOF) {

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Table is a table of prebuilt byte strings in one piece of memory: all of one
 // length (the heads of a generated stream) or each of its own (captured
 // frames).
@@ -14,6 +16,9 @@ type Table struct {
 func NewTable(data []byte, stride int) Table {
 	return Table{data: data, stride: stride, max: stride}
 }
+
+// Grow makes room for so many more bytes at once.
+func (t *Table) Grow(bytes int) { t.data = slices.Grow(t.data, bytes) }
 
 // Append adds an entry with its own length to a table that began empty.
 func (t *Table) Append(b []byte) {
