@@ -106,7 +106,7 @@ func (f *Patch) apply(frame []byte, v uint64) uint64 {
 }
 
 // Apply writes the field for index n into a head and keeps the checksums of the
-// stream: how the fields linked to a flow are prebuilt.
+// stream, which is built: how the fields linked to a flow are prebuilt.
 func (f *Patch) Apply(s *Stream, head []byte, n uint64) {
 	var acc [MaxSums]uint64
 	add(&acc, s.covering(f.span()), f.apply(head, f.Value(s.Seed, n)))

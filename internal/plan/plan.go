@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math/big"
 )
 
 // MaxOrder bounds the slots of an interleaving: streams whose rates have no
@@ -110,25 +111,26 @@ func (p *Plan) Write(dst []byte, i uint64, now int64) int {
 }
 
 // Mean returns the mean length of a frame as a fraction: the bytes without FCS
-// of n frames. It is exact over a whole number of cycles of order and sizes, and
-// the expectation where sizes are random.
+// of n frames. It is exact over a whole number of cycles of order and sizes (to
+// 40 bits where many streams have no common cycle), and the expectation where
+// sizes are random.
 func (p *Plan) Mean() (bytes, n uint64) {
-	n = 1
-	for _, s := range p.Streams {
-		_, k := s.mean()
-		n = lcm(n, k)
-	}
-	var slots uint64
+	sum := new(big.Rat)
 	for i, s := range p.Streams {
 		total, k := s.mean()
-		share := uint64(1)
+		share := big.NewRat(1, 1)
 		if len(p.Order) > 0 {
-			share = p.cycle[i]
+			share.SetFrac64(int64(p.cycle[i]), int64(len(p.Order)))
 		}
-		bytes += total * (n / k) * share
-		slots += share
+		mean := new(big.Rat).SetFrac(new(big.Int).SetUint64(total), new(big.Int).SetUint64(k))
+		sum.Add(sum, mean.Mul(mean, share))
 	}
-	return bytes, n * slots
+	num, den := new(big.Int).Set(sum.Num()), new(big.Int).Set(sum.Denom())
+	for num.BitLen() > 48 { // many cycles without a common factor: the last bits of both
+		num.Rsh(num, 1)
+		den.Rsh(den, 1)
+	}
+	return num.Uint64(), den.Uint64()
 }
 
 // MaxLen returns the length of the longest frame, without FCS.

@@ -17,8 +17,10 @@ type Sum struct {
 	// 9293, RFC 8200 section 8.1), which also has the payload's length; AddrLen
 	// is 0 where there is none (IPv4 header, ICMP).
 	Addr, AddrLen int
-	// ZeroIsOnes writes 0xffff for a sum that comes out 0: in UDP a field of 0
-	// says that there is no checksum (RFC 768).
+	// ZeroIsOnes writes 0xffff for a checksum that comes out 0: in UDP a field of
+	// 0 says that there is none (RFC 768). Either is right, unless all that is
+	// summed is zeros: then only 0xffff is, and updates cannot tell, so where
+	// that may be (an ICMP echo reply without content) it must be set as well.
 	ZeroIsOnes bool
 
 	bySize []uint16 // a size class: what it adds to the sum of the head

@@ -76,7 +76,7 @@ func trimPadding(frame []byte, l Layout) []byte {
 		return frame
 	}
 	b := frame[l.L3-2:]
-	if len(frame) > MinLen+8 { // with two VLAN tags 68 bytes may still be padded
+	if len(b) > MinLen-HeaderLen+2 { // too long to have been padded, VLAN tags or not
 		return b
 	}
 	for len(b) > 2 && b[len(b)-1] == 0 {

@@ -125,7 +125,12 @@ func (l *Layout) ipv6(frame []byte) {
 				return
 			}
 			n = 8
-			l.Fragment = binary.BigEndian.Uint16(ip[off+2:])&0xfff9 != 0
+			at := binary.BigEndian.Uint16(ip[off+2:])
+			l.Fragment = at&0xfff9 != 0
+			if at&0xfff8 != 0 { // not the first: what follows is no header
+				l.Proto, l.L4, l.End = ip[off], l.L3+off+n, l.L3+end
+				return
+			}
 		default:
 			l.Proto = next
 			l.L4 = l.L3 + off

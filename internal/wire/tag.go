@@ -8,13 +8,9 @@ const TagLen = 18
 // tagMagic is "Sq": what every squall tag begins with, whatever the run.
 const tagMagic = 0x5371
 
-const (
-	// MaxSeq is the largest sequence number a tag can hold: 48 bits, 650 days
-	// at 5 Mpps.
-	MaxSeq = 1<<48 - 1
-
-	timeMask = 1<<48 - 1
-)
+// MaxSeq is the largest sequence number a tag can hold: 48 bits, 650 days at 5
+// Mpps.
+const MaxSeq = 1<<48 - 1
 
 // Tag is what a frame carries so that its receiver can count it.
 type Tag struct {
