@@ -1,0 +1,65 @@
+package scenarios
+
+import (
+	"sync"
+	"time"
+
+	"squall/internal/port"
+)
+
+// sampler takes a sample of a phase once a second.
+type sampler struct {
+	run      *run
+	phase    int
+	progress *port.Progress
+	start    time.Time
+	last     Sample
+}
+
+// begin starts sampling. The function it returns takes the last sample and ends
+// it.
+func (s *sampler) begin() (stop func()) {
+	s.last.Time = s.start
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.take()
+			case <-done:
+				s.take()
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wg.Wait()
+	}
+}
+
+func (s *sampler) take() {
+	live := s.run.accounts.live(s.phase)
+	now := time.Now()
+	m := Sample{
+		Time:       now.UTC(),
+		Phase:      s.run.Phases[s.phase].Name,
+		Seconds:    now.Sub(s.start).Seconds(),
+		Sent:       s.progress.Frames.Load(),
+		SentBytes:  s.progress.Bytes.Load(),
+		Retries:    s.progress.Retries.Load(),
+		Received:   live.Received,
+		Lost:       live.Missing,
+		Duplicated: live.Duplicated,
+		Reordered:  live.Reordered,
+	}
+	if span := now.Sub(s.last.Time).Seconds(); span > 0 {
+		m.PPS = float64(m.Sent-s.last.Sent) / span
+		m.RxPPS = float64(m.Received-s.last.Received) / span
+	}
+	s.last = m
+	s.run.tell.sample(m)
+}
