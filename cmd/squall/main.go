@@ -1,0 +1,91 @@
+// Squall sends frames, takes them off again, and says where every one went.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"squall/scenarios"
+)
+
+// Exit codes; scripts depend on them.
+const (
+	exitPass  = 0
+	exitFail  = 1
+	exitUsage = 2 // usage or environment
+	exitVoid  = 3
+)
+
+func main() {
+	os.Exit(squall(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// squall runs one command line and returns its exit code. The first SIGINT or
+// SIGTERM ends a run, which then reports; the second ends the program at once.
+func squall(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if v := (verdictError{}); errors.As(err, &v) {
+		return v.code()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "squall: %v\n", err)
+		return exitUsage
+	}
+	return exitPass
+}
+
+// verdictError carries the verdict of a run that was reported already.
+type verdictError struct{ result string }
+
+func (e verdictError) Error() string { return "verdict: " + e.result }
+
+func (e verdictError) code() int {
+	switch e.result {
+	case scenarios.Pass:
+		return exitPass
+	case scenarios.Fail:
+		return exitFail
+	}
+	return exitVoid
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "squall",
+		Short: "Send frames, take them off again, and say where every one went",
+		Long: `squall drives frames at network cards, drivers and forwarding boxes, replays
+captures, and accounts for every frame: received, lost and named by the counter
+that saw it, or unexplained.
+
+A port is written [NETNS:]IFACE. A size counts the 4-byte FCS: 64 is the smallest
+frame (kernel pktgen's pkt_size 60). A rate is 1.2Mpps, 940Mbit (layer 1: frame,
+preamble and gap), 940Mbit/l2 (frame with FCS), 80% of the link, or max.
+
+Exit codes: 0 pass, 1 fail, 2 usage or environment, 3 void (squall itself did not
+send what was asked, so nothing is known of the device under test).`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(newDemo(), newGen(), newReplay(), newPorts(), newLab(), newReport(), newVersion(), newMan())
+	return root
+}

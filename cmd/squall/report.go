@@ -1,0 +1,28 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"squall/internal/report"
+)
+
+func newReport() *cobra.Command {
+	var json bool
+	c := &cobra.Command{
+		Use:   "report DIRECTORY",
+		Short: "Print the report of a run again",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := report.Load(args[0])
+			if err != nil {
+				return err
+			}
+			if json {
+				return report.JSON(c.OutOrStdout(), r)
+			}
+			return report.Text(c.OutOrStdout(), r)
+		},
+	}
+	c.Flags().BoolVar(&json, "json", false, "print run.json")
+	return c
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"squall/internal/report"
+	"squall/scenarios"
+)
+
+// session runs scenarios and keeps and prints what comes of them.
+type session struct {
+	flags    *runFlags
+	cmd      *cobra.Command
+	scenario []byte // scenario.yaml
+}
+
+// run runs one scenario. It returns a verdictError unless the run passed.
+func (s *session) run(pair *scenarios.Pair, c scenarios.Config) error {
+	path := s.flags.out
+	if path == "" {
+		path = report.DefaultPath(c.Name, time.Now())
+	}
+	dir, err := report.Create(path)
+	if err != nil {
+		return err
+	}
+	dir.Scenario(s.scenario)
+	shown := newProgress(s.cmd.ErrOrStderr(), s.flags.quiet, c.Phases)
+	shown.note("engine %s (%s)", pair.Engine, pair.Why)
+
+	c.Version = version()
+	c.Settle, c.CatchUp, c.Tolerance = s.flags.settle, s.flags.catchUp, s.flags.tolerance/100
+	c.Observer = observers{dir, shown}
+	r, err := scenarios.Run(s.cmd.Context(), pair, c)
+	if err != nil {
+		return errors.Join(err, dir.Discard())
+	}
+	shown.end()
+	dir.Result(r)
+	incomplete := dir.Close()
+	if incomplete != nil {
+		r.Warnings = append(r.Warnings, incomplete.Error())
+	}
+	if err := s.print(s.cmd.OutOrStdout(), r); err != nil {
+		return err
+	}
+	if incomplete == nil {
+		shown.note("kept in %s", dir.Path)
+	}
+	if r.Verdict.Result != scenarios.Pass {
+		return verdictError{r.Verdict.Result}
+	}
+	return nil
+}
+
+func (s *session) print(w io.Writer, r *scenarios.Result) error {
+	if s.flags.json {
+		return report.JSON(w, r)
+	}
+	if err := report.Text(w, r); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// observers tells several of what happens.
+type observers []scenarios.Observer
+
+func (o observers) Sample(s scenarios.Sample) {
+	for _, x := range o {
+		x.Sample(s)
+	}
+}
+
+func (o observers) Event(e scenarios.Event) {
+	for _, x := range o {
+		x.Event(e)
+	}
+}
