@@ -114,8 +114,8 @@ func (d *density) merge(from *density) {
 	d.discarded += from.discarded
 }
 
-func (d *density) report() DensityReport {
-	return DensityReport{
+func (d *density) report() *DensityReport {
+	return &DensityReport{
 		Threshold: d.threshold,
 		Frequency: slices.Clone(d.frequency),
 		Density:   normalise(d.frequency),

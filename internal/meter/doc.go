@@ -34,6 +34,9 @@
 // so with Late at 0 Lost is exact, and otherwise it is at most Late too high. A
 // Wild arrival (Config.Limit) counts as if it had not come.
 //
+// What a fast counter outside this package (an XDP program) counted by the same
+// rules comes in as Counts, and a Sum makes the same Report of it.
+//
 // # Rules
 //
 // Only the first arrival of a sequence number counts, for every metric but

@@ -34,6 +34,10 @@ type LossReport struct {
 	// over Lost it is the noticeable rate.
 	Noticeable uint64 `json:"noticeable"`
 	Delta      uint64 `json:"delta"`
+	// Untold counts periods that were counted elsewhere (see Counts) and whose
+	// record was lost on its way here. They are in Count and Noticeable, but in
+	// no distribution and not in Periods.
+	Untold uint64 `json:"untold,omitempty"`
 	// Periods are the first of the Count periods, in order of sequence.
 	Periods []LossPeriod `json:"periods"`
 }
@@ -47,6 +51,7 @@ type loss struct {
 	frames  uint64
 	count   uint64
 	notice  uint64
+	untold  uint64
 	periods []LossPeriod
 
 	lengths, between, distance tally
@@ -129,6 +134,7 @@ func (l *loss) merge(from *loss) {
 	l.frames += from.frames
 	l.count += from.count
 	l.notice += from.notice
+	l.untold += from.untold
 	l.lengths.merge(&from.lengths)
 	l.between.merge(&from.between)
 	l.distance.merge(&from.distance)
@@ -143,6 +149,7 @@ func (l *loss) report() LossReport {
 		Distance:   l.distance.summary(),
 		Noticeable: l.notice,
 		Delta:      l.delta,
+		Untold:     l.untold,
 		Periods:    slices.Clone(l.periods),
 	}
 }

@@ -63,8 +63,8 @@ func (o *occupancy) merge(from *occupancy) {
 	o.discarded += from.discarded
 }
 
-func (o *occupancy) report() OccupancyReport {
-	return OccupancyReport{
+func (o *occupancy) report() *OccupancyReport {
+	return &OccupancyReport{
 		Threshold: o.threshold,
 		Frequency: slices.Clone(o.frequency),
 		Density:   normalise(o.frequency),

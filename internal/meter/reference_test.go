@@ -161,6 +161,7 @@ func reference(c Config, arrivals []Arrival, sent uint64) Report {
 
 	// RFC 7679 and RFC 3393.
 	var delays, absolutes []int64
+	r.Variation = &VariationReport{}
 	delay := func(f first) int64 { return wire.Latency(f.Sent, f.At) }
 	for _, f := range firsts {
 		switch {
@@ -198,8 +199,8 @@ func reference(c Config, arrivals []Arrival, sent uint64) Report {
 
 // referenceDensity is the algorithm of RFC 5236 for RD, step by step, counted
 // from 0, and with the one added step that density documents.
-func referenceDensity(arrivals []uint64, dt int) DensityReport {
-	r := DensityReport{Threshold: dt, Frequency: make([]uint64, 2*dt+1), Density: make([]float64, 2*dt+1)}
+func referenceDensity(arrivals []uint64, dt int) *DensityReport {
+	r := &DensityReport{Threshold: dt, Frequency: make([]uint64, 2*dt+1), Density: make([]float64, 2*dt+1)}
 	n := min(len(arrivals), dt+1)
 	window, rest := slices.Clone(arrivals[:n]), arrivals[n:]
 	var buffer []uint64
@@ -243,8 +244,8 @@ func referenceDensity(arrivals []uint64, dt int) DensityReport {
 }
 
 // referenceOccupancy is the algorithm of RFC 5236 for RBD, step by step.
-func referenceOccupancy(arrivals []uint64, bt int) OccupancyReport {
-	r := OccupancyReport{Threshold: bt, Frequency: make([]uint64, bt+1), Density: make([]float64, bt+1)}
+func referenceOccupancy(arrivals []uint64, bt int) *OccupancyReport {
+	r := &OccupancyReport{Threshold: bt, Frequency: make([]uint64, bt+1), Density: make([]float64, bt+1)}
 	e, b := uint64(0), 0
 	buffered := map[uint64]bool{}
 	for _, s := range arrivals {

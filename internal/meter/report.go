@@ -24,13 +24,15 @@ type Report struct {
 	LossPattern LossReport       `json:"loss_pattern"`
 	Reordering  ReorderingReport `json:"reordering"`
 	DupAcks     DupAckReport     `json:"dup_acks"`
-	Density     DensityReport    `json:"reorder_density"`
-	Occupancy   OccupancyReport  `json:"reorder_buffer_density"`
-	Latency     Summary          `json:"latency_ns"`
+	// Density, Occupancy and Variation are nil where they were not counted: see
+	// Counts.
+	Density   *DensityReport   `json:"reorder_density,omitempty"`
+	Occupancy *OccupancyReport `json:"reorder_buffer_density,omitempty"`
+	Latency   Summary          `json:"latency_ns"`
 	// Negative counts frames that arrived before they were sent: their
 	// clocks differ. They are in no latency figure but Variation.
-	Negative  uint64          `json:"negative_latency"`
-	Variation VariationReport `json:"delay_variation_ns"`
+	Negative  uint64           `json:"negative_latency"`
+	Variation *VariationReport `json:"delay_variation_ns,omitempty"`
 }
 
 // account is what a Stream has counted, apart from the window that counts it.

@@ -307,12 +307,12 @@ func TestTimes(t *testing.T) {
 		Latency:  Summary{Count: 5, Min: 50, Mean: 108, P50: 100, P99: 180, P999: 180, Max: 180},
 		Negative: 1,
 		// 0-1: +20, 3-4: +90, 4-5: -130.
-		Variation: VariationReport{
+		Variation: &VariationReport{
 			Absolute: Summary{Count: 3, Min: 20, Mean: 80, P50: 90, P99: 130, P999: 130, Max: 130},
 			Min:      -130, Max: 90,
 		},
 	}
-	got.DupAcks, got.Density, got.Occupancy = DupAckReport{}, DensityReport{}, OccupancyReport{}
+	got.DupAcks, got.Density, got.Occupancy = DupAckReport{}, nil, nil
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}

@@ -62,6 +62,11 @@ func (t *tally) merge(from *tally) {
 		return
 	}
 	t.hist.Merge(from.hist)
+	t.join(from)
+}
+
+// join adds all but the classes of from, which has numbers.
+func (t *tally) join(from *tally) {
 	if t.count == 0 {
 		t.min = from.min
 	}

@@ -35,6 +35,6 @@ func (v *variation) merge(from *variation) {
 	v.absolute.merge(&from.absolute)
 }
 
-func (v *variation) report() VariationReport {
-	return VariationReport{Absolute: v.absolute.summary(), Min: v.min, Max: v.max}
+func (v *variation) report() *VariationReport {
+	return &VariationReport{Absolute: v.absolute.summary(), Min: v.min, Max: v.max}
 }
