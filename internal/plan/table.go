@@ -9,12 +9,13 @@ type Table struct {
 	data   []byte
 	stride int
 	ends   []uint64 // nil where all have the length stride
+	n      int
 	max    int
 }
 
 // NewTable returns a table whose entries are stride bytes each. It keeps data.
 func NewTable(data []byte, stride int) Table {
-	return Table{data: data, stride: stride, max: stride}
+	return Table{data: data, stride: stride, n: len(data) / stride, max: stride}
 }
 
 // Grow makes room for so many more bytes at once.
@@ -24,16 +25,12 @@ func (t *Table) Grow(bytes int) { t.data = slices.Grow(t.data, bytes) }
 func (t *Table) Append(b []byte) {
 	t.data = append(t.data, b...)
 	t.ends = append(t.ends, uint64(len(t.data)))
+	t.n++
 	t.max = max(t.max, len(b))
 }
 
 // Len returns the number of entries.
-func (t *Table) Len() int {
-	if t.stride > 0 {
-		return len(t.data) / t.stride
-	}
-	return len(t.ends)
-}
+func (t *Table) Len() int { return t.n }
 
 // Max returns the length of the longest entry.
 func (t *Table) Max() int { return t.max }
