@@ -163,7 +163,9 @@ func (l *Lab) mount() error {
 func (l *Lab) Probes() []probe.Probe {
 	return []probe.Probe{
 		probe.Link{NS: l.r, Iface: l.In.Iface},
+		probe.Ethtool{NS: l.r, Iface: l.In.Iface},
 		probe.Link{NS: l.r, Iface: l.Out.Iface},
+		probe.Ethtool{NS: l.r, Iface: l.Out.Iface},
 		probe.Qdisc{NS: l.r, Iface: l.Out.Iface},
 		probe.IP{NS: l.r},
 	}

@@ -24,6 +24,9 @@ type Hop struct {
 	// Joined: the next hop is the other end of this port's cable, and counts what
 	// is lost on it too (a veth pair).
 	Joined bool
+	// Metered: squall's own XDP program takes the frames off this port, and the
+	// port counts them as dropped by it.
+	Metered bool
 	// Retried is how often the port refused a frame that was then sent again: it
 	// may count them as dropped, and they are not lost.
 	Retried uint64
@@ -89,8 +92,11 @@ func (h Hop) out(next []Hop) []point {
 			last.doubtful = true
 		}
 	}
+	if h.Driver == "veth" {
+		last.also = views(h.Where, xmitErrors)
+	}
 	if h.Joined && len(next) > 0 {
-		last.also = append(views(next[0].Where, "rx_dropped"), backlog)
+		last.also = append(last.also, View{next[0].Where, "rx_dropped"}, backlog)
 	}
 	return ps
 }
@@ -99,6 +105,9 @@ func (h Hop) out(next []Hop) []point {
 // rx_dropped.
 func (h Hop) in(before, next []Hop) []point {
 	var ps []point
+	if h.Driver == "veth" && !h.Metered {
+		ps = append(ps, point{views: views(h.Where, xdpDrops)})
+	}
 	for _, names := range inPoints(h.Driver) {
 		ps = append(ps, point{views: views(h.Where, names...)})
 	}
@@ -126,6 +135,15 @@ func views(where string, counters ...string) []View {
 // RingDrops is the counter of frames that found no room in the receiver's own
 // ring: tp_drops of PACKET_STATISTICS (packet(7)).
 const RingDrops = "PACKET_STATISTICS.tp_drops"
+
+// Counters of drivers' queues, those of all queues together.
+const (
+	// xmitErrors counts redirected frames that found the other end's ring full:
+	// veth counts them in tx_dropped too (veth_xdp_xmit of drivers/net/veth.c).
+	xmitErrors = "tx_queue_N_xdp_xmit_errors"
+	// xdpDrops counts what an XDP program on the port dropped.
+	xdpDrops = "rx_queue_N_xdp_drops"
+)
 
 // outPoints returns the loss points of a driver's port that frames leave by.
 // The last is tx_dropped.

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"strings"
-
 	"squall/internal/meter"
 	"squall/internal/probe"
 )
@@ -117,14 +115,19 @@ func Balance(in Input) Ledger {
 	if l.Unexplained != 0 {
 		l.Gaps = gaps(in, moved, losses)
 	}
-	l.Moved = l.others(in.Changes)
+	l.Moved = l.others(in)
 	return l
 }
 
 // others returns the counters that moved and that no term has, but for those
 // that move with every frame.
-func (l *Ledger) others(changes []probe.Change) []Seen {
+func (l *Ledger) others(in Input) []Seen {
 	told := make(map[View]bool)
+	for _, h := range in.Way {
+		if h.Metered {
+			told[View{h.Where, xdpDrops}] = true
+		}
+	}
 	for _, t := range l.Named {
 		told[View{t.Where, t.Counter}] = true
 		for _, s := range t.Also {
@@ -132,34 +135,12 @@ func (l *Ledger) others(changes []probe.Change) []Seen {
 		}
 	}
 	var others []Seen
-	for _, c := range changes {
+	for _, c := range in.Changes {
 		if c.Moved != 0 && !told[view(c)] && !traffic(c.Name) {
 			others = append(others, Seen{Where: c.Where, Counter: c.Name, Moved: c.Moved, Note: string(c.Note)})
 		}
 	}
 	return others
-}
-
-// view returns the counter that a change is of: those of the single CPUs'
-// backlogs are one.
-func view(c probe.Change) View {
-	if c.Where == backlog.Where && strings.HasSuffix(c.Name, "."+backlog.Counter) {
-		return backlog
-	}
-	return View{c.Where, c.Name}
-}
-
-// traffic reports whether a counter moves with every frame: no news.
-func traffic(name string) bool {
-	name = name[strings.LastIndex(name, ".")+1:]
-	switch name {
-	case "rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "packets", "bytes", "processed", "received_rps",
-		"InReceives", "InOctets", "InDelivers", "ForwDatagrams", "OutForwDatagrams", "OutOctets", "OutRequests", "OutTransmits",
-		"InNoECTPkts", "InECT0Pkts", "InECT1Pkts", "InCEPkts", "overlimits", "requeues", "time_squeeze":
-		return true
-	}
-	// Queues: rx_queue_0_packets, and rx_queue_0_xdp_packets of veth.
-	return strings.Contains(name, "_queue_") && (strings.HasSuffix(name, "_packets") || strings.HasSuffix(name, "_bytes"))
 }
 
 // loss is what a point has counted.

@@ -299,6 +299,24 @@ func TestBalance(t *testing.T) {
 			Ledger{Moved: []Seen{{"a", "qdisc.drops", 10, ""}}},
 		},
 		{
+			"a full ring of a veth that frames are redirected to",
+			Input{
+				Sent: 100, Way: cable, Streams: received(90), Receiver: "b",
+				Changes: moved("a", "tx_dropped", 10, "a", "tx_queue_0_xdp_xmit_errors", 4, "a", "tx_queue_1_xdp_xmit_errors", 6, "b", "rx_dropped", 10, "a", "tx_queue_0_xdp_xmit", 90),
+			},
+			Ledger{Named: []Term{{"a", "tx_dropped", 10, []Seen{{"a", "tx_queue_N_xdp_xmit_errors", 10, ""}, {"b", "rx_dropped", 10, ""}}}}},
+		},
+		{
+			"an XDP program on the way drops, squall's own does not",
+			Input{
+				Sent: 100, Way: []Hop{{Kind: Out, Where: "a", Driver: "veth", Bypass: true, Joined: true}, {Kind: In, Where: "m", Driver: "veth"},
+					{Kind: Out, Where: "n", Driver: "veth", Joined: true}, {Kind: In, Where: "b", Driver: "veth", Metered: true}},
+				Streams: received(93), Receiver: "b",
+				Changes: moved("m", "rx_queue_0_xdp_drops", 5, "m", "rx_queue_1_xdp_drops", 2, "b", "rx_queue_0_xdp_drops", 93),
+			},
+			Ledger{Named: []Term{{"m", "rx_queue_N_xdp_drops", 7, nil}}},
+		},
+		{
 			"levels and traffic are no news, a counter that began again is",
 			Input{
 				Sent: 100, Way: cable, Streams: received(100), Receiver: "b",
@@ -363,13 +381,13 @@ func TestPoints(t *testing.T) {
 		want []string
 	}{
 		{"no way", nil, nil},
-		{"veth cable", cable, join([]string{"a tx_dropped + b rx_dropped + softnet dropped", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
-		{"veth, refused", retried(cable, 9), join([]string{"a tx_dropped + b rx_dropped + softnet dropped - 9", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
-		{"veth ends of two cables", nics("veth"), join([]string{"a tx_dropped", "b rx_dropped + softnet dropped, at most missing"}, ring)},
+		{"veth cable", cable, join([]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors + b rx_dropped + softnet dropped", "b rx_queue_N_xdp_drops", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
+		{"veth, refused", retried(cable, 9), join([]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors + b rx_dropped + softnet dropped - 9", "b rx_queue_N_xdp_drops", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
+		{"veth ends of two cables", nics("veth"), join([]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors", "b rx_queue_N_xdp_drops", "b rx_dropped + softnet dropped, at most missing"}, ring)},
 		{"router", router, join(
-			[]string{"a tx_dropped + in rx_dropped + softnet dropped", "in rx_dropped - a tx_dropped"}, ip,
-			[]string{"out qdisc.drops", "out tx_dropped + b rx_dropped + softnet dropped", "b rx_dropped - out tx_dropped, at most missing"}, ring)},
-		{"joined, nobody at the other end", cable[:1], []string{"a tx_dropped"}},
+			[]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors + in rx_dropped + softnet dropped", "in rx_queue_N_xdp_drops", "in rx_dropped - a tx_dropped"}, ip,
+			[]string{"out qdisc.drops", "out tx_dropped + out tx_queue_N_xdp_xmit_errors + b rx_dropped + softnet dropped", "b rx_queue_N_xdp_drops", "b rx_dropped - out tx_dropped, at most missing"}, ring)},
+		{"joined, nobody at the other end", cable[:1], []string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors"}},
 		{"igc", nics("igc"), join(generic, []string{
 			"b rx_missed_errors", "b rx_fifo_errors", "b rx_errors = b rx_crc_errors", "b rx_dropped + softnet dropped, at most missing",
 		}, ring)},
