@@ -1,0 +1,66 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"squall/internal/plan"
+	"squall/internal/port"
+	"squall/internal/wire"
+)
+
+// capabilities is what the engine needs (capabilities(7)): CAP_SYS_ADMIN for the
+// namespace of the anchor.
+const capabilities = "CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN"
+
+// errNAPI says what to do about a veth whose other end receives frame by frame.
+var errNAPI = errors.New("the other end of the veth does not receive by NAPI, so that redirected frames would be lost uncounted: have it receive so (ethtool -K PEER gro on), or attach an XDP program there")
+
+// Supports returns nil where this process could use the port with this engine,
+// now and as far as can be told without trying, else why not.
+//
+// A veth port is supported once its other end receives by NAPI; PreparePeer sees
+// to that.
+func Supports(i port.Info) error {
+	switch {
+	case i.LinkType != "ether":
+		return fmt.Errorf("link type %q, need Ethernet", i.LinkType)
+	case !i.Up:
+		return fmt.Errorf("%w: set it up with ip link", port.ErrLink)
+	case !i.XDP.Known:
+		return errors.New("the kernel does not say which drivers take redirected frames: need Linux 6.3")
+	case !i.XDP.Xmit && i.Kind == "veth":
+		return errNAPI
+	case !i.XDP.Xmit && !i.XDP.Basic:
+		return fmt.Errorf("driver %q takes no redirected frames (no ndo_xdp_xmit)", i.Driver)
+	}
+	return capable()
+}
+
+// Fits returns nil where the engine can send the plan on a port with the MTU,
+// else why not.
+func Fits(p *plan.Plan, mtu int) error {
+	// xdp_ok_fwd_dev of include/linux/filter.h grants one VLAN tag.
+	if have, most := p.MaxLen(), mtu+wire.HeaderLen+4; have > most {
+		return fmt.Errorf("frame size %d is above what the port takes: at most %d", have+wire.FCSLen, most+wire.FCSLen)
+	}
+	_, err := tabulate(p)
+	return err
+}
+
+// capable reports whether the calling thread has the capabilities.
+func capable() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // 64 bits in two halves
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	for _, c := range []int{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_BPF} {
+		if data[c/32].Effective&(1<<(c%32)) == 0 {
+			return fmt.Errorf("%w: need %s, run as root", port.ErrCapability, capabilities)
+		}
+	}
+	return nil
+}
