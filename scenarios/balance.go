@@ -16,11 +16,12 @@ import (
 )
 
 // balance closes the accounts: phases, then the ledger.
-func (r *run) balance(sent []port.Sent, changes []probe.Change) {
+func (r *run) balance(sent [][]port.Sent, changes []probe.Change) {
 	in := ledger.Input{Changes: changes}
 	var retries uint64
-	for i, s := range sent {
-		p := r.phase(i, s)
+	for i, cores := range sent {
+		s := together(cores)
+		p := r.phase(i, s, cores)
 		for _, x := range p.Streams {
 			in.Streams = append(in.Streams, x.Meter)
 		}
@@ -33,9 +34,14 @@ func (r *run) balance(sent []port.Sent, changes []probe.Change) {
 	if r.pair.RX != nil {
 		in.Receiver = r.result.RX
 		in.Way = append(in.Way,
-			ledger.Hop{Kind: ledger.In, Where: r.result.RX, Driver: r.pair.RXInfo.Driver},
-			ledger.Hop{Kind: ledger.Ring, Where: r.result.RX})
-		in.Changes = append(in.Changes, r.ring())
+			ledger.Hop{Kind: ledger.In, Where: r.result.RX, Driver: r.pair.RXInfo.Driver, Metered: r.pair.reader == nil})
+		if r.pair.reader != nil {
+			in.Way = append(in.Way, ledger.Hop{Kind: ledger.Ring, Where: r.result.RX})
+			in.Changes = append(in.Changes, r.ring())
+		}
+		if err := r.accounts.fault(); err != nil {
+			r.void = append(r.void, err.Error())
+		}
 		r.apart()
 	}
 	r.result.Ledger = ledger.Balance(in)
@@ -52,18 +58,18 @@ func (r *run) ring() probe.Change {
 
 // apart notes the frames that are on no stream's account.
 func (r *run) apart() {
-	a := r.accounts.receiver.Apart()
+	a := r.accounts.apart()
 	for _, s := range a.Strays {
 		if r.result.Strays == nil {
 			r.result.Strays = map[string]uint64{}
 		}
 		r.result.Strays[fmt.Sprintf("0x%04x", s.EtherType)] = s.Frames
 	}
-	r.result.Foreign = r.foreigners()
+	r.result.Foreign = r.accounts.foreigners()
 }
 
 // phase makes the account of phase i.
-func (r *run) phase(i int, s port.Sent) PhaseResult {
+func (r *run) phase(i int, s port.Sent, cores []port.Sent) PhaseResult {
 	p := &r.Phases[i]
 	seconds := r.seconds(p, s)
 	x := PhaseResult{
@@ -80,15 +86,19 @@ func (r *run) phase(i int, s port.Sent) PhaseResult {
 	if r.pair.RX == nil {
 		return x
 	}
-	streams := r.accounts.phases[i]
-	for k, m := range streams {
-		n := p.Plan.Sent(k, s.Frames)
-		r.bursts[i][k].sent(s.Start, s.End)
-		m.Finish(n)
-		x.Streams = append(x.Streams, StreamResult{Stream: p.Plan.Streams[k].ID, Name: p.Plan.Streams[k].Name, Sent: n, Meter: m.Report()})
-		done, count := r.bursts[i][k].finish()
-		x.Bursts = append(x.Bursts, done...)
-		x.BurstCount += count
+	k := 0 // stream of the phase, plan by plan
+	for c, pl := range p.Plans {
+		for j, stream := range pl.Streams {
+			n := pl.Sent(j, cores[c].Frames)
+			m := r.accounts.phases[i][k]
+			r.bursts[i][k].sent(s.Start, s.End)
+			m.Finish(n)
+			x.Streams = append(x.Streams, StreamResult{Stream: stream.ID, Name: stream.Name, Sent: n, Meter: m.Report()})
+			done, count := r.bursts[i][k].finish()
+			x.Bursts = append(x.Bursts, done...)
+			x.BurstCount += count
+			k++
+		}
 	}
 	slices.SortStableFunc(x.Bursts, func(a, b Burst) int { return a.At.Compare(b.At) })
 	x.Bursts = x.Bursts[:min(len(x.Bursts), burstsKept)]
@@ -96,7 +106,7 @@ func (r *run) phase(i int, s port.Sent) PhaseResult {
 	if i > 0 {
 		x.Foreign -= r.foreign[i-1]
 	}
-	t := meter.Total(streams...)
+	t := r.accounts.total(i)
 	x.Received, x.Lost, x.Duplicated, x.Reordered, x.Late = t.Received, t.Lost, t.Duplicated, t.Reordered, t.Late
 	x.Latency = Latency{Min: t.Latency.Min, P50: t.Latency.P50, P99: t.Latency.P99, P999: t.Latency.P999, Max: t.Latency.Max}
 	periods := t.LossPattern.Periods

@@ -83,7 +83,7 @@ func (f fixed) Read() (probe.Reading, error) { return probe.Reading{Counters: f}
 func TestReadOnce(t *testing.T) {
 	kernel := fixed{{Where: "a", Name: "rx_missed_errors", Value: 7}, {Where: "a", Name: "rx_packets", Value: 100}}
 	driver := fixed{{Where: "a", Name: "rx_packets", Value: 900}, {Where: "a", Name: "rx_queue_0_drops", Value: 1}, {Where: "b", Name: "rx_packets", Value: 5}}
-	got, err := read([]probe.Probe{kernel, driver})
+	got, err := readAll([]probe.Probe{kernel, driver})
 	if err != nil {
 		t.Fatal(err)
 	}

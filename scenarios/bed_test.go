@@ -11,6 +11,7 @@ import (
 	"squall/internal/ledger"
 	"squall/internal/netns"
 	"squall/internal/pace"
+	"squall/internal/plan"
 	"squall/internal/port"
 )
 
@@ -64,7 +65,7 @@ func newRouter(t *testing.T, c lab.Config) (bed, *lab.Lab) {
 func (b bed) open(t *testing.T, rx bool) *Pair {
 	t.Helper()
 	ref := func(e lab.End) port.Ref { return port.Ref{NetNS: e.NS.String(), Iface: e.Iface} }
-	c := PairConfig{TX: ref(b.tx), Engine: "auto", Namespaces: map[string]*netns.NS{b.tx.NS.String(): b.tx.NS, b.rx.NS.String(): b.rx.NS}}
+	c := PairConfig{TX: ref(b.tx), Engine: "packet", Namespaces: map[string]*netns.NS{b.tx.NS.String(): b.tx.NS, b.rx.NS.String(): b.rx.NS}}
 	if r := ref(b.rx); rx {
 		c.RX = &r
 	}
@@ -95,7 +96,7 @@ func (b bed) phase(t *testing.T, p *Pair, first uint16, streams ...gen.Simple) P
 	if err != nil {
 		t.Fatal(err)
 	}
-	ph := Phase{Name: streams[0].Name, Plan: src.Plan, Asked: "max", Schedule: pace.Max{}}
+	ph := Phase{Name: streams[0].Name, Plans: []*plan.Plan{src.Plan}, Asked: "max", Schedule: pace.Max{}}
 	if src.Rate != nil {
 		if ph.Schedule, err = pace.Every(src.Rate); err != nil {
 			t.Fatal(err)

@@ -1,33 +1,103 @@
 package scenarios
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
+	"squall/internal/plan"
 	"squall/internal/port"
+	"squall/internal/port/live"
 	"squall/internal/port/packet"
+	"squall/internal/port/xdp"
+	"squall/internal/port/xdpmeter"
 )
 
 // engine is one way to put frames on a port and to take them off. This file is
 // the one place below cmd that names them.
 type engine struct {
-	name     string
+	name string
+	// supports and fits say why a port or a plan is not for it.
 	supports func(port.Info) error
-	sender   func(*port.Port) (port.Sender, error)
+	fits     func(*plan.Plan, int) error
+	// sender opens one worker, for a plan to begin with.
+	sender func(p *port.Port, w worker, first *plan.Plan) (port.Sender, error)
+	// receives says why a port is not for its receiver, reader opens that; nil
+	// where the receiver is a meter in the kernel.
+	receives func(port.Info) error
 	reader   func(*port.Port) (port.BatchReader, error)
+	// silent: it does not say when a frame without a tag was handed over.
+	silent bool
 }
+
+// worker is one of the cores that send.
+type worker struct{ queue, cpu int }
 
 // engines are in the order that auto prefers them.
 var engines = []engine{
 	{
+		name:     "live",
+		supports: live.Supports,
+		fits:     live.Fits,
+		sender:   openLive,
+		receives: xdpmeter.Supports,
+		silent:   true,
+	},
+	{
+		name:     "xdp",
+		supports: xdp.Supports,
+		fits:     anyPlan,
+		sender: func(p *port.Port, w worker, _ *plan.Plan) (port.Sender, error) {
+			return xdp.Open(p, xdp.Config{Queue: w.queue})
+		},
+		receives: xdp.SupportsReader,
+		reader:   func(p *port.Port) (port.BatchReader, error) { return xdp.OpenReader(p, xdp.ReaderConfig{}) },
+	},
+	{
 		name:     "packet",
 		supports: packet.Supports,
-		sender: func(p *port.Port) (port.Sender, error) {
+		fits:     anyPlan,
+		sender: func(p *port.Port, _ worker, _ *plan.Plan) (port.Sender, error) {
 			return packet.Open(p, packet.Config{})
 		},
-		reader: func(p *port.Port) (port.BatchReader, error) {
-			return packet.OpenReader(p, packet.ReaderConfig{})
-		},
+		receives: packet.Supports,
+		reader:   func(p *port.Port) (port.BatchReader, error) { return packet.OpenReader(p, packet.ReaderConfig{}) },
 	},
+}
+
+// openLive loads the plan as well: whether the kernel takes the program for it is
+// only known then.
+func openLive(p *port.Port, w worker, first *plan.Plan) (port.Sender, error) {
+	s, err := live.Open(context.Background(), p, live.Config{Pin: true, CPU: w.cpu})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Load(first); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// anyPlan is for engines that carry whatever the port does.
+func anyPlan(*plan.Plan, int) error { return nil }
+
+// ownCPU returns the n-th of the CPUs that this process may use, round and round.
+func ownCPU(n int) (int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0, fmt.Errorf("CPUs: %w", err)
+	}
+	n %= set.Count()
+	for cpu := 0; ; cpu++ {
+		if set.IsSet(cpu) {
+			if n == 0 {
+				return cpu, nil
+			}
+			n--
+		}
+	}
 }
 
 // Offer is an engine and whether a port could use it.
@@ -36,7 +106,7 @@ type Offer struct {
 	Err  error // why not; nil: it could
 }
 
-// Engines returns the engines of this build, fastest first, for one port.
+// Engines returns the engines, fastest first, for sending from one port.
 func Engines(info port.Info) []Offer {
 	var all []Offer
 	for _, e := range engines {
@@ -45,23 +115,27 @@ func Engines(info port.Info) []Offer {
 	return all
 }
 
-// choose returns the engine asked for, or the first that the port supports.
-func choose(name string, info port.Info) (engine, error) {
-	var known string
-	var last error
-	for _, e := range engines {
-		known += " " + e.name
-		if name != "auto" && name != e.name {
+// known returns the engine of that name.
+func known(name string) (*engine, error) {
+	var names string
+	for i := range engines {
+		if engines[i].name == name {
+			return &engines[i], nil
+		}
+		names += " " + engines[i].name
+	}
+	return nil, fmt.Errorf("engine %q: have auto%s", name, names)
+}
+
+// checkNames refuses engines that are not there.
+func checkNames(names ...string) error {
+	var errs []error
+	for _, n := range names {
+		if n == "" || n == "auto" {
 			continue
 		}
-		err := e.supports(info)
-		if err == nil {
-			return e, nil
-		}
-		last = fmt.Errorf("engine %q on port %q: %w", e.name, info.Ref, err)
+		_, err := known(n)
+		errs = append(errs, err)
 	}
-	if last == nil {
-		last = fmt.Errorf("engine %q: this version has auto%s", name, known)
-	}
-	return engine{}, last
+	return errors.Join(errs...)
 }

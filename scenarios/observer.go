@@ -15,6 +15,7 @@ type Observer interface {
 // Sample is the account of a phase so far: one line of samples.ndjson.
 type Sample struct {
 	Time       time.Time `json:"time"`
+	Pair       string    `json:"pair,omitempty"` // where a run has several
 	Phase      string    `json:"phase"`
 	Seconds    float64   `json:"seconds"` // since the phase began
 	Sent       uint64    `json:"sent"`
@@ -43,6 +44,7 @@ const (
 type Event struct {
 	Time   time.Time `json:"time"`
 	Event  string    `json:"event"`
+	Pair   string    `json:"pair,omitempty"`
 	Phase  string    `json:"phase,omitempty"`
 	Port   string    `json:"port,omitempty"`
 	Text   string    `json:"text,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"time"
 
 	"squall/internal/netns"
@@ -18,8 +19,16 @@ type PairConfig struct {
 	TX port.Ref
 	// RX is nil for a run that only sends.
 	RX *port.Ref
-	// Engine is a name of design, or auto.
+	// Engine sends: packet, xdp, live, or auto, which is also the empty one.
 	Engine string
+	// Receiver counts what arrives: packet and xdp read frames, live counts them
+	// in the kernel; auto or empty: whatever keeps up.
+	Receiver string
+	// Cores is how many workers send, each with a plan of its own; 0: one.
+	Cores int
+	// FirstCore is which of this process's CPUs the first worker is kept on, for
+	// engines that keep to one; further workers take the next.
+	FirstCore int
 	// Namespaces are those that have no name under /run/netns, by the name that
 	// the ports use: a lab's.
 	Namespaces map[string]*netns.NS
@@ -28,26 +37,35 @@ type PairConfig struct {
 	AllowManagement bool
 }
 
-// Pair is a sending and a receiving port, open and ready.
+// Pair is a sending and a receiving port, open; Engage makes it ready.
 type Pair struct {
 	TX, RX *port.Port // RX nil: none
 	// TXInfo and RXInfo are what there is to know about them.
 	TXInfo, RXInfo port.Info
-	Engine         string
-	// Why says how the engine was chosen.
-	Why string
+	// Engine and Receiver are the engines that were chosen, and why.
+	Engine, Why           string
+	Receiver, ReceiverWhy string
 	// Run is the run ID that frames carry in their tag, drawn from the system's
 	// random numbers.
 	Run uint16
 
-	sender port.Sender
-	reader port.BatchReader
+	config   PairConfig
+	senders  []port.Sender // one a core
+	restore  func() error  // what sending changed at the other end of a veth
+	reader   port.BatchReader
+	accounts *accounts
 }
 
 // OpenPair opens the ports. It refuses one and the same port twice, ports that
 // are down, have no carrier, or that the host is managed through.
 func OpenPair(c PairConfig) (_ *Pair, err error) {
-	p := &Pair{Run: runID()}
+	if err := checkNames(c.Engine, c.Receiver); err != nil {
+		return nil, err
+	}
+	if n := runtime.NumCPU(); c.Cores > n {
+		return nil, fmt.Errorf("cores: have %d, need %d", n, c.Cores)
+	}
+	p := &Pair{Run: runID(), config: c}
 	defer func() {
 		if err != nil {
 			p.Close()
@@ -62,25 +80,6 @@ func OpenPair(c PairConfig) (_ *Pair, err error) {
 		}
 		if p.RX.Index == p.TX.Index && p.RX.NS.Same(p.TX.NS) {
 			return nil, fmt.Errorf("ports %q and %q are the same: name two", c.TX, c.RX)
-		}
-	}
-	e, err := choose(c.Engine, p.TXInfo)
-	if err != nil {
-		return nil, err
-	}
-	p.Engine, p.Why = e.name, "asked for"
-	if c.Engine == "auto" {
-		p.Why = "auto: the fastest that port " + c.TX.String() + " supports"
-	}
-	if p.sender, err = e.sender(p.TX); err != nil {
-		return nil, err
-	}
-	if p.RX != nil {
-		if err := e.supports(p.RXInfo); err != nil {
-			return nil, fmt.Errorf("engine %q on port %q: %w", e.name, p.RX.Ref, err)
-		}
-		if p.reader, err = e.reader(p.RX); err != nil {
-			return nil, err
 		}
 	}
 	return p, nil
@@ -150,13 +149,7 @@ func (p *Pair) DstMAC() net.HardwareAddr {
 
 // Close closes engines and ports and puts back what they changed.
 func (p *Pair) Close() error {
-	var errs []error
-	if p.sender != nil {
-		errs = append(errs, p.sender.Close())
-	}
-	if p.reader != nil {
-		errs = append(errs, p.reader.Close())
-	}
+	errs := []error{p.disengage()}
 	if p.TX != nil {
 		errs = append(errs, p.TX.Close())
 	}

@@ -27,9 +27,9 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no phases", nil, "without phases"},
 		{"no plan", []Phase{{Name: "p", Schedule: pace.Max{}}}, `"p"`},
-		{"no schedule", []Phase{{Name: "p", Plan: untagged.Plan}}, `"p"`},
+		{"no schedule", []Phase{{Name: "p", Plans: untagged.Plans}}, `"p"`},
 		{"no tag to count by", []Phase{untagged}, `"untagged"`},
-		{"one stream ID twice", []Phase{replayed, {Name: "q", Plan: replayed.Plan, Schedule: pace.Max{}}}, "replay"},
+		{"one stream ID twice", []Phase{replayed, {Name: "q", Plans: replayed.Plans, Schedule: pace.Max{}}}, "replay"},
 		{"two replays", []Phase{replayed, again}, "one replay"},
 	}
 	for _, tt := range tests {

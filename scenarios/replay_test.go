@@ -6,6 +6,7 @@ import (
 
 	"squall/gen"
 	"squall/internal/lab"
+	"squall/internal/plan"
 	"squall/pcaps"
 	"squall/replay"
 )
@@ -26,26 +27,26 @@ func (r *records) Next() (pcaps.Record, error) {
 func (b bed) replayPhase(t *testing.T, p *Pair, id uint16, n, loops int) Phase {
 	t.Helper()
 	src := b.phase(t, p, 1, gen.Simple{Name: "capture", Proto: "tcp", Size: "64", Flows: uint64(n)})
-	frame := make([]byte, src.Plan.MaxLen())
+	frame := make([]byte, src.Plans[0].MaxLen())
 	var capture records
 	for i := range n {
 		which := uint64(i)
 		if i%2 == 1 {
 			which = 1
 		}
-		len := src.Plan.Write(frame, which, 0)
+		len := src.Plans[0].Write(frame, which, 0)
 		capture = append(capture, pcaps.Record{LinkType: pcaps.Ethernet, Data: append([]byte(nil), frame[:len]...), Len: len, Time: int64(i) * 100_000})
 	}
-	plan, sum, err := replay.CompileFrom(&capture, "capture", replay.Options{})
+	again, sum, err := replay.CompileFrom(&capture, "capture", replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Streams[0].ID = id
-	schedule, err := replay.Schedule(plan, replay.Timing{})
+	again.Streams[0].ID = id
+	schedule, err := replay.Schedule(again, replay.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Phase{Name: "replay", Plan: plan, Schedule: schedule, Asked: "as captured", Count: sum.Frames * uint64(loops)}
+	return Phase{Name: "replay", Plans: []*plan.Plan{again}, Schedule: schedule, Asked: "as captured", Count: sum.Frames * uint64(loops)}
 }
 
 func TestReplayBalances(t *testing.T) {

@@ -20,6 +20,9 @@ type Result struct {
 	Started time.Time `json:"started"`
 	TX      string    `json:"tx"`
 	RX      string    `json:"rx,omitempty"`
+	// Pairs are the results of the single pairs of ports, where there are several;
+	// the figures beside it are then their sum, or the worst of them.
+	Pairs []*Result `json:"pairs,omitempty"`
 	// Stopped: the run was ended by the user before its phases were over.
 	Stopped bool `json:"stopped"`
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"squall/internal/ledger"
@@ -64,13 +63,8 @@ type run struct {
 // sending; the account is then of what was sent. An error means that there is no
 // account at all.
 func Run(ctx context.Context, pair *Pair, c Config) (*Result, error) {
-	if len(c.Phases) == 0 {
-		return nil, errors.New("a run without phases")
-	}
-	for i := range c.Phases {
-		if err := c.Phases[i].check(pair.RX != nil); err != nil {
-			return nil, err
-		}
+	if err := pair.Engage(c.Phases); err != nil {
+		return nil, err
 	}
 	if c.Settle <= 0 {
 		c.Settle = 300 * time.Millisecond
@@ -84,19 +78,18 @@ func Run(ctx context.Context, pair *Pair, c Config) (*Result, error) {
 	if pair.RX != nil {
 		r.result.RX = pair.RX.Ref.String()
 	}
-	if err := r.prepare(); err != nil {
-		return nil, err
-	}
+	r.accounts = pair.accounts
+	r.prepare()
 	r.execute(ctx)
 	r.result.Verdict = judge(r.result, c.Phases, c.Tolerance, r.void)
 	return r.result, nil
 }
 
-// prepare makes the accounts.
-func (r *run) prepare() error {
-	for i, p := range r.Phases {
+// prepare has loss periods joined into bursts.
+func (r *run) prepare() {
+	for i := range r.Phases {
 		var of []*bursts
-		for range p.Plan.Streams {
+		for range r.Phases[i].streams() {
 			of = append(of, &bursts{wall: r.wall, closed: func(b Burst) {
 				until := b.At.Add(time.Duration(math.Round(b.Seconds * 1e9)))
 				r.tell.event(Event{Time: b.At, Event: EventLoss, Phase: r.Phases[i].Name, Frames: b.Frames, First: b.First, Until: &until,
@@ -105,43 +98,26 @@ func (r *run) prepare() error {
 		}
 		r.bursts = append(r.bursts, of)
 	}
-	var err error
-	r.accounts, err = newAccounts(r.pair.Run, r.Phases, func(phase, stream int, p meter.LossPeriod) {
-		r.bursts[phase][stream].add(p)
-	})
-	return err
+	r.accounts.lost = func(phase, stream int, p meter.LossPeriod) { r.bursts[phase][stream].add(p) }
 }
 
 // execute is steps 2 to 6 of the package comment.
 func (r *run) execute(ctx context.Context) {
 	probes := append(r.pair.probes(), r.Probes...)
-	before, err := read(probes)
+	before, err := readAll(probes)
 	r.warn(err)
 
 	ctx, stopSending := context.WithCancelCause(ctx)
 	defer stopSending(nil)
 	unwatch := r.watch(stopSending)
 
-	var stopReceiving atomic.Bool
-	received := make(chan error, 1)
-	if r.pair.reader != nil {
-		go func() {
-			err := r.accounts.receive(r.pair.reader, &stopReceiving)
-			if err != nil {
-				err = fmt.Errorf("receiving on %s: %w", r.pair.RX.Ref, err)
-				stopSending(err)
-			}
-			received <- err
-		}()
-	} else {
-		received <- nil
-	}
+	endReceiving := r.receive(stopSending)
 
-	var sent []port.Sent
+	var sent [][]port.Sent
 	for i := range r.Phases {
 		s, err := r.send(ctx, i)
 		sent = append(sent, s)
-		r.foreign = append(r.foreign, r.foreigners())
+		r.foreign = append(r.foreign, r.accounts.foreigners())
 		if err != nil {
 			stopSending(err)
 		}
@@ -152,20 +128,19 @@ func (r *run) execute(ctx context.Context) {
 	r.stopped(context.Cause(ctx))
 	r.settle()
 	lost := unwatch(context.Cause(ctx))
-	stopReceiving.Store(true)
-	if err := <-received; err != nil {
+	if err := endReceiving(); err != nil {
 		lost = append(lost, err)
 	}
-	r.foreign[len(r.foreign)-1] = r.foreigners()
-	after, err := read(probes)
+	r.foreign[len(r.foreign)-1] = r.accounts.foreigners()
+	after, err := readAll(probes)
 	r.warn(err)
 	r.blame(context.Cause(ctx), lost)
 	r.balance(sent, probe.Delta(before, after))
 }
 
-// read reads all probes. A driver's own counters repeat some of the kernel's by
+// readAll reads all probes. A driver's own counters repeat some of the kernel's by
 // the same name: those of the probe that comes first stand.
-func read(probes []probe.Probe) (probe.Reading, error) {
+func readAll(probes []probe.Probe) (probe.Reading, error) {
 	all, err := probe.Set{Title: "all", Probes: probes}.Read()
 	type key struct{ where, name string }
 	seen := make(map[key]bool, len(all.Counters))
@@ -203,12 +178,6 @@ func (r *run) blame(cause error, lost []error) {
 	}
 }
 
-// foreigners counts the frames of other runs that have come in so far.
-func (r *run) foreigners() uint64 {
-	a := r.accounts.receiver.Apart()
-	return a.Foreign + a.Misdirected
-}
-
 // warn notes something that did not work and does not end the run.
 func (r *run) warn(err error) {
 	if err != nil {
@@ -217,34 +186,11 @@ func (r *run) warn(err error) {
 	}
 }
 
-// send runs one phase, with a sample a second.
-func (r *run) send(ctx context.Context, i int) (port.Sent, error) {
-	p := &r.Phases[i]
-	r.tell.event(Event{Event: EventPhase, Phase: p.Name, Text: p.Asked})
-	var progress port.Progress
-	s := sampler{run: r, phase: i, progress: &progress, start: time.Now()}
-	stop := s.begin()
-	job := port.Job{
-		Plan:     p.Plan,
-		Schedule: p.Schedule,
-		Count:    p.Count,
-		Duration: p.Duration,
-		CatchUp:  int64(r.CatchUp),
-		Progress: &progress,
-	}
-	if p.replayed() {
-		job.Stamps = r.accounts.stamps
-	}
-	sent, err := r.pair.sender.Send(ctx, job)
-	stop()
-	return sent, err
-}
-
 // settle waits until no frame of the run has arrived for a while. What others
 // send to the receiving port may go on.
 func (r *run) settle() {
 	r.tell.event(Event{Event: EventSettle})
-	if r.pair.reader == nil {
+	if r.pair.RX == nil {
 		return
 	}
 	last, quiet := r.accounts.arrived(), time.Now()

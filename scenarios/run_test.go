@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -325,12 +326,12 @@ func TestReceiverOverloadIsVoid(t *testing.T) {
 	b := newCable(t, lab.Config{})
 	was := engines
 	t.Cleanup(func() { engines = was })
-	e := engines[0]
+	engines = slices.Clone(was)
+	e, _ := known("packet")
 	e.reader = func(p *port.Port) (port.BatchReader, error) {
 		r, err := packet.OpenReader(p, packet.ReaderConfig{BlockSize: 16 << 10, Blocks: 2})
 		return slow{r}, err
 	}
-	engines = []engine{e}
 	p := b.open(t, true)
 	ph := b.phase(t, p, 1, gen.Simple{Name: "over", Size: "64"})
 	ph.Count = 5000

@@ -11,7 +11,7 @@ import (
 type sampler struct {
 	run      *run
 	phase    int
-	progress *port.Progress
+	progress []port.Progress // of each core
 	start    time.Time
 	last     Sample
 }
@@ -48,13 +48,16 @@ func (s *sampler) take() {
 		Time:       now.UTC(),
 		Phase:      s.run.Phases[s.phase].Name,
 		Seconds:    now.Sub(s.start).Seconds(),
-		Sent:       s.progress.Frames.Load(),
-		SentBytes:  s.progress.Bytes.Load(),
-		Retries:    s.progress.Retries.Load(),
 		Received:   live.Received,
 		Lost:       live.Missing,
 		Duplicated: live.Duplicated,
 		Reordered:  live.Reordered,
+	}
+	for k := range s.progress {
+		p := &s.progress[k]
+		m.Sent += p.Frames.Load()
+		m.SentBytes += p.Bytes.Load()
+		m.Retries += p.Retries.Load()
 	}
 	if span := now.Sub(s.last.Time).Seconds(); span > 0 {
 		m.PPS = float64(m.Sent-s.last.Sent) / span

@@ -71,7 +71,7 @@ func demo(c *cobra.Command, f *runFlags) error {
 	defer l.Close()
 	tx, rx := labRef(l.VA), labRef(l.VB)
 	pair, err := scenarios.OpenPair(scenarios.PairConfig{
-		TX: tx, RX: &rx, Engine: "auto",
+		TX: tx, RX: &rx, Engine: "packet",
 		Namespaces: map[string]*netns.NS{tx.NetNS: l.A(), rx.NetNS: l.B()},
 	})
 	if err != nil {
@@ -83,9 +83,9 @@ func demo(c *cobra.Command, f *runFlags) error {
 		return err
 	}
 	s := session{flags: f, cmd: c, scenario: []byte("# squall demo: " + demoCalm + ", " + demoStorm + ", " + demoCalm + ", then a replay\n")}
-	return s.run(pair, scenarios.Config{
+	return s.run(scenarios.Lane{Pair: pair, Config: scenarios.Config{
 		Name: "demo", Phases: phases, Probes: l.Probes(), Joined: true, DUT: labHops(l),
-	})
+	}})
 }
 
 func labRef(e lab.End) port.Ref { return port.Ref{NetNS: e.NS.String(), Iface: e.Iface} }
@@ -123,14 +123,14 @@ func demoPhases(pair *scenarios.Pair, l *lab.Lab, f *runFlags) ([]scenarios.Phas
 		if err != nil {
 			return nil, err
 		}
-		phases = append(phases, scenarios.Phase{Name: p.name, Plan: src.Plan, Asked: p.rate, Schedule: schedule, Duration: demoPhase, MaxLoss: p.loss})
+		phases = append(phases, scenarios.Phase{Name: p.name, Plans: []*plan.Plan{src.Plan}, Asked: p.rate, Schedule: schedule, Duration: demoPhase, MaxLoss: p.loss})
 	}
 	again, schedule, err := demoReplay(l)
 	if err != nil {
 		return nil, err
 	}
 	again.Streams[0].ID = uint16(len(phases) + 1)
-	return append(phases, scenarios.Phase{Name: "replay", Plan: again, Asked: "as captured", Schedule: schedule, Count: again.Pass, MaxLoss: &none}), nil
+	return append(phases, scenarios.Phase{Name: "replay", Plans: []*plan.Plan{again}, Asked: "as captured", Schedule: schedule, Count: again.Pass, MaxLoss: &none}), nil
 }
 
 // demoReplay makes a capture of TCP frames of several sizes, in bursts of eight

@@ -13,36 +13,63 @@ import (
 
 // pairFlags name the ports and the engine.
 type pairFlags struct {
-	tx, rx     string
+	tx, rx     []string
 	engine     string
+	receiver   string
+	cores      int
 	management bool
 }
 
 func (f *pairFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.tx, "tx", "", "port to send from, `[NETNS:]IFACE`")
-	fs.StringVar(&f.rx, "rx", "", "port to receive on, `[NETNS:]IFACE`; without it nothing is known of what arrived")
-	fs.StringVar(&f.engine, "engine", "auto", "how frames are sent: `auto|packet`")
+	fs.StringArrayVar(&f.tx, "tx", nil, "port to send from, `[NETNS:]IFACE`; several, each with its --rx, run side by side")
+	fs.StringArrayVar(&f.rx, "rx", nil, "port to receive on, `[NETNS:]IFACE`; without it nothing is known of what arrived")
+	fs.StringVar(&f.engine, "engine", "auto", "how frames are sent: `auto|packet|xdp|live`")
+	fs.StringVar(&f.receiver, "rx-engine", "auto", "how frames are counted: `auto|packet|xdp|live` (live: in the kernel)")
+	fs.IntVar(&f.cores, "cores", 1, "how many cores send, each with its own queue and sequence numbers")
 	fs.BoolVar(&f.management, "allow-management", false, "use a port even if it carries the default route or the machine's only address")
 }
 
-func (f *pairFlags) open() (*scenarios.Pair, error) {
-	if f.tx == "" {
+// open opens all pairs, or none.
+func (f *pairFlags) open() (pairs []*scenarios.Pair, err error) {
+	switch {
+	case len(f.tx) == 0:
 		return nil, errors.New("no port to send from: give --tx [NETNS:]IFACE (squall ports lists them)")
+	case len(f.rx) > 0 && len(f.rx) != len(f.tx):
+		return nil, fmt.Errorf("have %d --tx and %d --rx: give one --rx for each --tx, in the same order, or none", len(f.tx), len(f.rx))
+	case f.cores < 1:
+		return nil, fmt.Errorf("--cores %d: need at least one", f.cores)
 	}
-	c := scenarios.PairConfig{Engine: f.engine, AllowManagement: f.management}
-	var err error
-	if c.TX, err = port.ParseRef(f.tx); err != nil {
-		return nil, err
-	}
-	if f.rx != "" {
-		rx, err := port.ParseRef(f.rx)
+	defer func() {
 		if err != nil {
-			return nil, err
+			closeAll(pairs)
 		}
-		c.RX = &rx
+	}()
+	for i, tx := range f.tx {
+		c := scenarios.PairConfig{Engine: f.engine, Receiver: f.receiver, Cores: f.cores, FirstCore: i * f.cores, AllowManagement: f.management}
+		if c.TX, err = port.ParseRef(tx); err != nil {
+			return pairs, err
+		}
+		if len(f.rx) > 0 {
+			rx, err := port.ParseRef(f.rx[i])
+			if err != nil {
+				return pairs, err
+			}
+			c.RX = &rx
+		}
+		p, err := scenarios.OpenPair(c)
+		if err != nil {
+			return pairs, err
+		}
+		pairs = append(pairs, p)
 	}
-	return scenarios.OpenPair(c)
+	return pairs, nil
+}
+
+func closeAll(pairs []*scenarios.Pair) {
+	for _, p := range pairs {
+		p.Close()
+	}
 }
 
 // runFlags say how a run is judged, kept and shown.

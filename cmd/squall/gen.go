@@ -97,25 +97,46 @@ func (f *genFlags) exec(c *cobra.Command) error {
 	if f.write != "" {
 		return f.toFile(c, specs)
 	}
-	pair, err := f.pair.open()
+	pairs, err := f.pair.open()
 	if err != nil {
 		return err
 	}
-	defer pair.Close()
-	src, err := gen.Compile(specs, target(pair, 1))
-	if err != nil {
-		return err
-	}
-	phase := scenarios.Phase{Name: "gen", Plan: src.Plan, Count: f.pace.count, Duration: f.pace.duration, MaxLoss: f.run.loss()}
-	phase.Schedule, phase.Asked, err = f.pace.schedule(src.Rate, sizes(src, pair.TX))
-	if err != nil {
-		return err
-	}
-	if !f.run.quiet {
-		describe(c, src)
+	defer closeAll(pairs)
+	var lanes []scenarios.Lane
+	for i, pair := range pairs {
+		src, plans, err := compile(specs, pair, 1, f.pair.cores)
+		if err != nil {
+			return err
+		}
+		phase := scenarios.Phase{Name: "gen", Plans: plans, Count: f.pace.count, Duration: f.pace.duration, MaxLoss: f.run.loss()}
+		phase.Schedule, phase.Asked, err = f.pace.schedule(src.Rate, sizes(src, pair.TX))
+		if err != nil {
+			return err
+		}
+		if i == 0 && !f.run.quiet {
+			describe(c, src)
+		}
+		lanes = append(lanes, scenarios.Lane{Pair: pair, Config: scenarios.Config{Name: "gen", Phases: []scenarios.Phase{phase}, Joined: pair.Joined()}})
 	}
 	s := session{flags: &f.run, cmd: c, scenario: text}
-	return s.run(pair, scenarios.Config{Name: "gen", Phases: []scenarios.Phase{phase}, Joined: pair.Joined()})
+	return s.run(lanes...)
+}
+
+// compile makes the plan of each core: alike, but for the IDs of their streams,
+// which go on from one core to the next.
+func compile(specs []gen.Spec, pair *scenarios.Pair, first uint16, cores int) (src *gen.Source, plans []*plan.Plan, err error) {
+	for range cores {
+		s, err := gen.Compile(specs, target(pair, first))
+		if err != nil {
+			return nil, nil, err
+		}
+		if src == nil {
+			src = s
+		}
+		plans = append(plans, s.Plan)
+		first += uint16(len(specs))
+	}
+	return src, plans, nil
 }
 
 // specs returns the streams and scenario.yaml.

@@ -161,7 +161,7 @@ func TestRefusedInterfaceDown(t *testing.T) {
 // Without CAP_NET_RAW the capability is named.
 func TestRefusedCapability(t *testing.T) {
 	_, tx, rx := cable(t)
-	o := process(t, nil, []string{"setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"}, "gen", "--tx", tx, "--rx", rx, "--count", "1")
+	o := process(t, nil, []string{"setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"}, "gen", "--engine", "packet", "--tx", tx, "--rx", rx, "--count", "1")
 	if o.code != exitUsage || !strings.Contains(o.stderr, "CAP_NET_RAW") || !strings.Contains(o.stderr, tx) {
 		t.Errorf("%+v, want exit code %d and CAP_NET_RAW named", o, exitUsage)
 	}

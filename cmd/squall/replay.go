@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"squall/internal/pace"
+	"squall/internal/plan"
 	"squall/replay"
 	"squall/scenarios"
 )
@@ -66,11 +67,15 @@ func (f *replayFlags) exec(c *cobra.Command, path string) error {
 	case c.Flags().Changed("duration") && f.duration <= 0:
 		return fmt.Errorf("--duration %v: need a time above 0", f.duration)
 	}
-	pair, err := f.pair.open()
+	pairs, err := f.pair.open()
 	if err != nil {
 		return err
 	}
-	defer pair.Close()
+	defer closeAll(pairs)
+	if len(pairs) > 1 {
+		return errors.New("a replay has one --tx")
+	}
+	pair := pairs[0]
 	p, sum, err := replay.Compile(path, replay.Options{MTU: pair.TX.MTU})
 	if err != nil {
 		return err
@@ -86,12 +91,12 @@ func (f *replayFlags) exec(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	phase := scenarios.Phase{Name: "replay", Plan: p, Schedule: schedule, Asked: f.asked(), Count: sum.Frames * f.loop, Duration: f.duration, MaxLoss: f.run.loss()}
+	phase := scenarios.Phase{Name: "replay", Plans: []*plan.Plan{p}, Schedule: schedule, Asked: f.asked(), Count: sum.Frames * f.loop, Duration: f.duration, MaxLoss: f.run.loss()}
 	s := session{flags: &f.run, cmd: c, scenario: []byte("# " + strings.Join(os.Args, " ") + "\n")}
-	return s.run(pair, scenarios.Config{
+	return s.run(scenarios.Lane{Pair: pair, Config: scenarios.Config{
 		Name: "replay", Phases: []scenarios.Phase{phase}, Joined: pair.Joined(),
 		Warnings: captureNotes(path, sum),
-	})
+	}})
 }
 
 // asked is the timing in the report's words.

@@ -23,7 +23,7 @@ import (
 // A run, its directory, and its report again.
 func TestGen(t *testing.T) {
 	_, tx, rx := cable(t)
-	o := run("gen", "--tx", tx, "--rx", rx, "--rate", "5kpps", "--count", "2000", "--flows", "4", "--out", "kept")
+	o := run("gen", "--engine", "packet", "--tx", tx, "--rx", rx, "--rate", "5kpps", "--count", "2000", "--flows", "4", "--out", "kept")
 	if o.code == exitUsage {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}

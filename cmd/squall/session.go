@@ -19,24 +19,35 @@ type session struct {
 	scenario []byte // scenario.yaml
 }
 
-// run runs one scenario. It returns a verdictError unless the run passed.
-func (s *session) run(pair *scenarios.Pair, c scenarios.Config) error {
+// run runs all pairs. It returns a verdictError unless the run passed.
+func (s *session) run(lanes ...scenarios.Lane) error {
+	for _, l := range lanes {
+		if err := l.Pair.Engage(l.Config.Phases); err != nil {
+			return err
+		}
+	}
+	first := &lanes[0].Config
 	path := s.flags.out
 	if path == "" {
-		path = report.DefaultPath(c.Name, time.Now())
+		path = report.DefaultPath(first.Name, time.Now())
 	}
 	dir, err := report.Create(path)
 	if err != nil {
 		return err
 	}
 	dir.Scenario(s.scenario)
-	shown := newProgress(s.cmd.ErrOrStderr(), s.flags.quiet, c.Phases)
-	shown.note("engine %s (%s)", pair.Engine, pair.Why)
-
-	c.Version = version()
-	c.Settle, c.CatchUp, c.Tolerance = s.flags.settle, s.flags.catchUp, s.flags.tolerance/100
-	c.Observer = observers{dir, shown}
-	r, err := scenarios.Run(s.cmd.Context(), pair, c)
+	shown := newProgress(s.cmd.ErrOrStderr(), s.flags.quiet, first.Phases)
+	for i := range lanes {
+		p, c := lanes[i].Pair, &lanes[i].Config
+		shown.note("%s: engine %s (%s)", p.TX.Ref, p.Engine, p.Why)
+		if p.RX != nil {
+			shown.note("%s: receiver %s (%s)", p.RX.Ref, p.Receiver, p.ReceiverWhy)
+		}
+		c.Version = version()
+		c.Settle, c.CatchUp, c.Tolerance = s.flags.settle, s.flags.catchUp, s.flags.tolerance/100
+		c.Observer = observers{dir, shown}
+	}
+	r, err := scenarios.RunPairs(s.cmd.Context(), lanes)
 	if err != nil {
 		return errors.Join(err, dir.Discard())
 	}

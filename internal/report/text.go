@@ -17,6 +17,20 @@ const burstsShown = 20
 // Text draws a result for people.
 func Text(w io.Writer, r *scenarios.Result) error {
 	p := &page{}
+	for _, pair := range r.Pairs {
+		p.account(pair)
+		p.printf("\n")
+	}
+	if r.Pairs == nil {
+		p.account(r)
+	}
+	p.verdict(r)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// account draws what became of one pair's frames.
+func (p *page) account(r *scenarios.Result) {
 	p.head(r)
 	p.phases(r)
 	if r.RX != "" {
@@ -25,9 +39,6 @@ func Text(w io.Writer, r *scenarios.Result) error {
 	}
 	p.ledger(r)
 	p.notes(r)
-	p.verdict(r)
-	_, err := io.WriteString(w, p.String())
-	return err
 }
 
 type page struct{ strings.Builder }
