@@ -3,7 +3,7 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 
-.PHONY: all build demo test race lint bench fuzz man install clean
+.PHONY: all build demo test race lint generate bench fuzz man install clean
 
 all: build
 
@@ -28,7 +28,12 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# Speed, side by side with trafgen where it is installed; needs root.
+# The BPF programs from their C sources: needs clang-14, llvm-14 and libbpf-dev.
+generate:
+	$(GO) generate ./internal/port/bpf
+
+# Speed, side by side with trafgen and tcpreplay where they are installed; needs
+# root and some five minutes of a quiet machine.
 bench: build
 	$(GO) run ./bench
 
