@@ -83,17 +83,34 @@ func cable(here, there End, cfg Config) error {
 		return fmt.Errorf("veth pair %q and %q: %w", here.Label(), there.Label(), err)
 	}
 	for _, e := range [...]End{here, there} {
-		if err := e.NS.Do(func() error { return raise(e.Iface, cfg.GRO) }); err != nil {
+		if err := e.NS.Do(func() error { return raise(e.Iface) }); err != nil {
 			return fmt.Errorf("interface %q: %w", e.Label(), err)
+		}
+	}
+	// Only now that both ends are up: veth tells the other end that it takes
+	// redirected frames when GRO is turned on, and not if that end is down then
+	// (veth_set_features, veth_napi_enable of drivers/net/veth.c).
+	for _, e := range [...]End{here, there} {
+		if err := e.NS.Do(func() error { return gro(e.Iface, cfg.GRO) }); err != nil {
+			return fmt.Errorf("interface %q: rx-gro: %w", e.Label(), err)
 		}
 	}
 	return nil
 }
 
+func gro(iface string, on bool) error {
+	et, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer et.Close()
+	return et.Change(iface, map[string]bool{"rx-gro": on})
+}
+
 // raise makes an interface quiet and brings it up. Without IFF_NOARP it would
 // join the solicited-node group of each address, without clearing
 // IFF_MULTICAST the groups of routers, and report both (net/ipv6/addrconf.c).
-func raise(iface string, gro bool) error {
+func raise(iface string) error {
 	link, err := netlink.LinkByName(iface)
 	if err != nil {
 		return err
@@ -103,14 +120,6 @@ func raise(iface string, gro bool) error {
 	}
 	if err := netlink.LinkSetMulticastOff(link); err != nil {
 		return fmt.Errorf("multicast off: %w", err)
-	}
-	et, err := ethtool.NewEthtool()
-	if err != nil {
-		return err
-	}
-	defer et.Close()
-	if err := et.Change(iface, map[string]bool{"rx-gro": gro}); err != nil {
-		return fmt.Errorf("rx-gro: %w", err)
 	}
 	return netlink.LinkSetUp(link)
 }

@@ -35,11 +35,16 @@ const (
 	poll = 60
 	// few bounds the rare frames that are due together and go in one call.
 	few = 64
-	// together is the mean gap in ns below which frames go to the driver in small
-	// batches: one by one would not be fast enough.
-	together = 900
-	fewer    = 16
 )
+
+// batches says, by the mean gap in ns of the next few frames, how many of them go
+// to the driver together. One by one costs a softirq a frame, and some machines
+// cannot do a million of those a second; a batch holds a frame back for as many
+// turns of the program, 60 ns or so each.
+var batches = [...]struct {
+	gap    int64
+	frames uint32
+}{{600, 16}, {900, 4}, {1500, 2}}
 
 // job is a port.Job under way: what the goroutine that sends does. What others
 // may do meanwhile, a Sender guards (halt, reschedule), or goes by way of the
@@ -180,8 +185,10 @@ func (k *job) next() (repeat, batch uint32) {
 		}
 		return uint32(n) + uint32(max(due-now, 0)/poll) + 100, 1
 	}
-	if ahead < window*together {
-		return mostRuns, fewer
+	for _, b := range batches {
+		if ahead < window*b.gap {
+			return mostRuns, b.frames
+		}
 	}
 	return mostRuns, 1
 }
