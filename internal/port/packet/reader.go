@@ -73,7 +73,7 @@ func OpenReader(p *port.Port, c ReaderConfig) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(p, unix.ETH_P_ALL, closed)
+	s, err := open(p, unix.ETH_P_ALL, closed, true)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,6 @@ func (r *Reader) setUp(c ReaderConfig) error {
 	var err error
 	if r.ring, err = mapRing(r.fd, c.BlockSize, c.Blocks, retire); err != nil {
 		return err
-	}
-	if err := r.conn.SetPromiscuous(true); err != nil {
-		return fmt.Errorf("promiscuous mode: %w", err)
 	}
 	err = unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
 	return os.NewSyscallError("SO_DETACH_FILTER", err)
@@ -205,6 +202,6 @@ func (r *Reader) tally(now bool) error {
 func (r *Reader) Close() error {
 	r.mu.Lock() // somebody may be asking for Stats
 	defer r.mu.Unlock()
-	r.fd, r.frames, r.held = -1, nil, false
-	return errors.Join(r.ring.unmap(), r.conn.Close())
+	r.frames, r.held = nil, false
+	return errors.Join(r.ring.unmap(), r.close())
 }

@@ -45,9 +45,7 @@ type Writer struct {
 	vec   *vector
 	mem   []byte
 
-	// The system call under way. call is made once, so that it does not
-	// allocate; it speaks through the fields behind it.
-	call     func(fd uintptr) bool
+	// The system call under way.
 	off, end int
 	got      int
 	errno    syscall.Errno
@@ -70,12 +68,11 @@ func Open(p *port.Port, c Config) (*Writer, error) {
 	if c.Batch < 1 || c.Batch > maxBatch {
 		return nil, fmt.Errorf("batch of %d frames: need 1 to %d", c.Batch, maxBatch)
 	}
-	s, err := open(p, 0, nil)
+	s, err := open(p, 0, nil, false)
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{socket: s}
-	w.call = w.send
 	if err := w.setUp(c); err != nil {
 		return nil, errors.Join(s.explain(err), w.Close())
 	}
@@ -127,7 +124,8 @@ func (w *Writer) Reserve(n int) []port.Slot { return w.slots[:min(n, len(w.slots
 // Retries counts frames handed over again after ENOBUFS.
 func (w *Writer) Retries() uint64 { return w.retries.Load() }
 
-// Submit hands the first n slots to the kernel. Where that has no room it waits,
+// Submit hands the first n slots to the kernel, which stops at the first frame
+// that it cannot take, and says why when it is asked to begin there. Where that has no room it waits,
 // until ctx is done at most. The error matches [port.ErrLink] where the port is
 // down or has no carrier, [port.ErrGone] where the interface was deleted, and
 // EMSGSIZE where a frame is longer than the MTU allows.
@@ -140,9 +138,7 @@ func (w *Writer) Submit(ctx context.Context, n int) (int, error) {
 	var full backoff
 	short := false // the kernel stopped before a frame and did not say why
 	for w.off < w.end {
-		if err := w.raw.Write(w.call); err != nil {
-			return w.off, w.explain(err)
-		}
+		w.got, w.errno = w.vec.sendmmsg(uintptr(w.fd), w.off, w.end)
 		if short && (w.errno == 0 || w.errno == unix.ENOBUFS) {
 			w.retries.Add(1) // so it had no room for it
 		}
@@ -161,13 +157,6 @@ func (w *Writer) Submit(ctx context.Context, n int) (int, error) {
 		}
 	}
 	return n, nil
-}
-
-// send is one sendmmsg(2) of the frames from off on. The kernel stops at the
-// first frame that it cannot take, and says why when it is asked to begin there.
-func (w *Writer) send(fd uintptr) bool {
-	w.got, w.errno = w.vec.sendmmsg(fd, w.off, w.end)
-	return true // EAGAIN is waited for in recover, where ctx is looked at
 }
 
 // recover waits until the frame at off is worth another try, or returns why it
@@ -217,7 +206,7 @@ func (w *Writer) look() error {
 
 // Close gives the socket and the slots back.
 func (w *Writer) Close() error {
-	err := w.conn.Close()
+	err := w.close()
 	if w.mem != nil {
 		err = errors.Join(err, os.NewSyscallError("munmap", unix.Munmap(w.mem)))
 		w.mem, w.slots = nil, nil
