@@ -33,7 +33,7 @@ var table = map[string]room{
 	"internal/port/packet":   {[]string{"internal/port", "internal/port/walk", "internal/wire", "internal/plan", "internal/pace", "internal/netns"}, "an engine"},
 	"internal/port/bpf":      {nil, "the C programs and what is generated from them"},
 	"internal/port/live":     {[]string{"internal/port", "internal/port/bpf", "internal/wire", "internal/plan", "internal/pace", "internal/netns"}, "an engine"},
-	"internal/port/xdp":      {[]string{"internal/port", "internal/port/walk", "internal/wire", "internal/plan", "internal/pace", "internal/netns"}, "an engine"},
+	"internal/port/xdp":      {[]string{"internal/port", "internal/port/bpf", "internal/port/walk", "internal/wire", "internal/plan", "internal/pace", "internal/netns"}, "an engine"},
 	"internal/port/xdpmeter": {[]string{"internal/port", "internal/port/bpf", "internal/wire", "internal/netns", "internal/meter"}, "the meter's figures, counted in the kernel"},
 	"internal/port/porttest": {[]string{"internal/port", "internal/wire", "internal/plan", "internal/pace"}, "an in-memory port for tests"},
 	"internal/meter":         {[]string{"internal/wire"}, "what came, whoever sent it and however it came in"},
