@@ -33,6 +33,7 @@ func (r *run) balance(sent [][]port.Sent, changes []probe.Change) {
 	in.Way = append(in.Way, r.DUT...)
 	if r.pair.RX != nil {
 		in.Receiver = r.result.RX
+		in.Foreign = r.accounts.foreigners()
 		in.Way = append(in.Way,
 			ledger.Hop{Kind: ledger.In, Where: r.result.RX, Driver: r.pair.RXInfo.Driver, Metered: r.pair.reader == nil})
 		if r.pair.reader != nil {

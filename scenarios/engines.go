@@ -110,7 +110,11 @@ type Offer struct {
 func Engines(info port.Info) []Offer {
 	var all []Offer
 	for _, e := range engines {
-		all = append(all, Offer{Name: e.name, Err: e.supports(info)})
+		i := info
+		if e.silent && i.Kind == "veth" {
+			i.XDP.Xmit = true // Engage sees to it
+		}
+		all = append(all, Offer{Name: e.name, Err: e.supports(i)})
 	}
 	return all
 }

@@ -72,7 +72,15 @@ func sum(results []*Result) *Result {
 	r := &Result{Schema: Schema, Name: first.Name, Version: first.Version, Host: first.Host, Started: first.Started, Pairs: results}
 	r.Ledger.Named = []ledger.Term{}
 	r.Verdict = Verdict{Result: Pass, Reasons: []string{}, Checks: []Check{}}
-	for _, x := range results {
+	for i, x := range results {
+		if i > 0 {
+			r.TX += ", "
+		}
+		r.TX += x.TX
+		if i > 0 && x.RX != "" {
+			r.RX += ", "
+		}
+		r.RX += x.RX
 		r.Stopped = r.Stopped || x.Stopped
 		r.Foreign += x.Foreign
 		for i := range x.Phases {

@@ -93,8 +93,12 @@ func (p *PhaseResult) shortfall(tolerance float64) []string {
 		return append(why, fmt.Sprintf("%s: no frame was sent", p.Name))
 	}
 	if p.AskedPPS > 0 && p.AchievedPPS < p.AskedPPS*(1-tolerance) {
-		why = append(why, fmt.Sprintf("%s: squall sent %.0f frames a second of the %.0f asked (%.2f %%): lower the rate", p.Name,
-			p.AchievedPPS, p.AskedPPS, 100*p.AchievedPPS/p.AskedPPS))
+		what := "lower the rate"
+		if p.Slipped > 0 {
+			what = fmt.Sprintf("it was held up and gave up %.1f ms of its schedule: lower the rate, leave it a core, or send for longer", float64(p.Slipped)/1e6)
+		}
+		why = append(why, fmt.Sprintf("%s: squall sent %.0f frames a second of the %.0f asked (%.2f %%): %s", p.Name,
+			p.AchievedPPS, p.AskedPPS, 100*p.AchievedPPS/p.AskedPPS, what))
 	}
 	return why
 }

@@ -49,7 +49,7 @@ router's way out that passes 10,000 frames a second:
 It sends a baseline (5,000 frames a second), a storm (20,000) and a return
 (5,000), then replays a capture, and reports where every frame went. It takes
 about 20 seconds and needs root. Nothing is left behind, however it ends.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return demo(c, &f) },
 	}
 	f.add(c)
@@ -84,18 +84,18 @@ func demo(c *cobra.Command, f *runFlags) error {
 	}
 	s := session{flags: f, cmd: c, scenario: []byte("# squall demo: " + demoCalm + ", " + demoStorm + ", " + demoCalm + ", then a replay\n")}
 	return s.run(scenarios.Lane{Pair: pair, Config: scenarios.Config{
-		Name: "demo", Phases: phases, Probes: l.Probes(), Joined: true, DUT: labHops(l),
+		Name: "demo", Phases: phases, Probes: l.Probes(), Joined: true, DUT: routerHops(l.R(), l.In.Iface, l.Out.Iface),
 	}})
 }
 
 func labRef(e lab.End) port.Ref { return port.Ref{NetNS: e.NS.String(), Iface: e.Iface} }
 
-// labHops is the way through the lab's router, between the two hosts' ports.
-func labHops(l *lab.Lab) []ledger.Hop {
+// routerHops is the way through a lab's router, between the two hosts' ports.
+func routerHops(ns *netns.NS, in, out string) []ledger.Hop {
 	return []ledger.Hop{
-		{Kind: ledger.In, Where: l.In.Label(), Driver: "veth"},
-		{Kind: ledger.Forward, Where: l.R().String()},
-		{Kind: ledger.Out, Where: l.Out.Label(), Driver: "veth", Joined: true},
+		{Kind: ledger.In, Where: ns.Label(in), Driver: "veth"},
+		{Kind: ledger.Forward, Where: ns.String()},
+		{Kind: ledger.Out, Where: ns.Label(out), Driver: "veth", Joined: true},
 	}
 }
 

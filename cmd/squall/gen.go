@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -40,14 +42,13 @@ to a capture file instead of a port.`,
   squall gen --tx lab-a:va --rx lab-b:vb --proto tcp --tcp-flags syn --rate 10kpps --duration 10s
   squall gen -f streams.yaml --tx eth1 --rx eth2
   squall gen --size 64-1518 --rate 1kpps --count 10000 -w out.pcap`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	f.pair.add(c)
 	f.pace.add(c)
 	f.run.add(c)
 	f.add(c)
 	reference := c.Flags().Bool("reference", false, "print the annotated example of a stream file")
-	c.MarkFlagsMutuallyExclusive("tx", "write")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *reference {
 			_, err := fmt.Fprint(c.OutOrStdout(), gen.Reference())
@@ -90,6 +91,9 @@ func (f *genFlags) exec(c *cobra.Command) error {
 	if err := f.run.check(); err != nil {
 		return err
 	}
+	if f.write != "" && len(f.pair.tx)+len(f.pair.rx) > 0 {
+		return errors.New("--write goes to a file instead of a port: leave out --tx and --rx, or --write")
+	}
 	specs, text, err := f.specs(c)
 	if err != nil {
 		return err
@@ -116,7 +120,10 @@ func (f *genFlags) exec(c *cobra.Command) error {
 		if i == 0 && !f.run.quiet {
 			describe(c, src)
 		}
-		lanes = append(lanes, scenarios.Lane{Pair: pair, Config: scenarios.Config{Name: "gen", Phases: []scenarios.Phase{phase}, Joined: pair.Joined()}})
+		conf, done := config("gen", pair)
+		defer done()
+		conf.Phases = []scenarios.Phase{phase}
+		lanes = append(lanes, scenarios.Lane{Pair: pair, Config: conf})
 	}
 	s := session{flags: &f.run, cmd: c, scenario: text}
 	return s.run(lanes...)
@@ -145,7 +152,7 @@ func (f *genFlags) specs(c *cobra.Command) ([]gen.Spec, []byte, error) {
 		if err := f.exclusive(c); err != nil {
 			return nil, nil, err
 		}
-		text, err := os.ReadFile(f.file)
+		text, err := readLimited(f.file)
 		if err != nil {
 			return nil, nil, fmt.Errorf("stream file: %w", err)
 		}
@@ -165,6 +172,22 @@ func (f *genFlags) specs(c *cobra.Command) ([]gen.Spec, []byte, error) {
 	}
 	spec, err := f.simple.Spec()
 	return []gen.Spec{spec}, []byte("# " + strings.Join(os.Args, " ") + "\n"), err
+}
+
+// readLimited reads a file of at most 16 MiB: longer ones, such as /dev/zero, are
+// no stream files.
+func readLimited(path string) ([]byte, error) {
+	const most = 16 << 20
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%q has more than %d bytes", path, most)
+	}
+	return text, err
 }
 
 // exclusive refuses flags that a stream file has its own keys for.
@@ -187,7 +210,9 @@ func (f *genFlags) toFile(c *cobra.Command, specs []gen.Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := writeCapture(c.Context(), f.write, src.Plan, s, f.pace.count, f.pace.duration); err != nil {
+	ctx, stop := interruptible()
+	defer stop()
+	if err := writeCapture(ctx, f.write, src.Plan, s, f.pace.count, f.pace.duration); err != nil {
 		return err
 	}
 	if !f.run.quiet {

@@ -18,8 +18,10 @@ func newLab() *cobra.Command {
   NAME-a:va ══ NAME-r:in   router   NAME-r:out ══ NAME-b:vb
   198.18.0.1                                      198.18.1.1
 
-The router is Linux's own forwarding. It needs root.`,
-		Args: cobra.NoArgs,
+The router is Linux's own forwarding; gen and replay know it and read its counters.
+Its neighbours are permanent entries, which go when one of its interfaces is set down:
+make the lab anew then. It needs root.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newLabUp(), newLabDown())
@@ -32,7 +34,7 @@ func newLabUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up NAME",
 		Short: "Make a lab that stays until it is taken down",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("the lab's name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg.Name = args[0]
 			if err := labRate(&cfg, rate); err != nil {
@@ -59,7 +61,7 @@ func newLabDown() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down NAME",
 		Short: "Take a lab down",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("the lab's name"),
 		RunE:  func(_ *cobra.Command, args []string) error { return lab.Down(args[0]) },
 	}
 }

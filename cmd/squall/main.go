@@ -27,18 +27,22 @@ func main() {
 	os.Exit(squall(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// squall runs one command line and returns its exit code. The first SIGINT or
-// SIGTERM ends a run, which then reports; the second ends the program at once.
-func squall(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+// interruptible returns a context that the first SIGINT or SIGTERM cancels, for
+// work that then ends in order; the second ends the program at once, as both do
+// where nothing is under way.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
 
+// squall runs one command line and returns its exit code.
+func squall(args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := root.Execute()
 	if v := (verdictError{}); errors.As(err, &v) {
 		return v.code()
 	}
@@ -47,6 +51,24 @@ func squall(args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitPass
+}
+
+// oneArg wants one argument and says what it is.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("have %d arguments, need one: %s; see %s --help", len(args), what, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// noArgs wants none.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%q: have no such command or argument; see %s --help", args[0], c.CommandPath())
+	}
+	return nil
 }
 
 // verdictError carries the verdict of a run that was reported already.
@@ -80,7 +102,7 @@ Exit codes: 0 pass, 1 fail, 2 usage or environment, 3 void (squall itself did no
 send what was asked, so nothing is known of the device under test).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -11,7 +11,7 @@ func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIRECTORY",
 		Short: "Write the man pages, one a command",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("a directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

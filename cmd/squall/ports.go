@@ -21,7 +21,7 @@ func newPorts() *cobra.Command {
 		Long: `ports lists the network interfaces of this namespace and of all named ones: driver,
 speed, MTU, queues, rings, which engines could use each and why others could not,
 and what the machine itself uses the port for.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			infos, err := port.List()
 			if err != nil && len(infos) == 0 {
@@ -64,14 +64,23 @@ func portsText(w io.Writer, infos []port.Info) error {
 }
 
 // engines returns the engines that could use the port, and why others could
-// not.
+// not, those with one reason together.
 func engines(p *port.Info) (can, cannot []string) {
+	names := map[string][]string{}
+	var reasons []string
 	for _, e := range scenarios.Engines(*p) {
 		if e.Err == nil {
 			can = append(can, e.Name)
 			continue
 		}
-		cannot = append(cannot, fmt.Sprintf("no %s: %v", e.Name, e.Err))
+		why := e.Err.Error()
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], e.Name)
+	}
+	for _, why := range reasons {
+		cannot = append(cannot, fmt.Sprintf("no %s: %s", strings.Join(names[why], ", "), why))
 	}
 	return can, cannot
 }

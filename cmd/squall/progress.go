@@ -58,7 +58,9 @@ func (p *progress) Sample(s scenarios.Sample) {
 // Event shows what is not routine.
 func (p *progress) Event(e scenarios.Event) {
 	switch e.Event {
-	case scenarios.EventLink, scenarios.EventStop, scenarios.EventError:
+	case scenarios.EventStop:
+		p.note("%s; what was sent is settled and reported, another Ctrl-C ends at once", e.Text)
+	case scenarios.EventLink, scenarios.EventError:
 		p.note("%s", strings.TrimSpace(e.Port+" "+e.Text))
 	}
 }

@@ -42,7 +42,7 @@ ends in the middle of a record and link types other than Ethernet are refused.`,
 		Example: `  squall replay calls.pcapng --tx eth1 --rx eth2
   squall replay calls.pcap --tx eth1 --rx eth2 --speed 0.5 --loop 10
   squall replay calls.pcap --tx eth1 --rate 10kpps`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg("a capture"),
 		RunE: func(c *cobra.Command, args []string) error { return f.exec(c, args[0]) },
 	}
 	f.pair.add(c)
@@ -93,10 +93,10 @@ func (f *replayFlags) exec(c *cobra.Command, path string) error {
 	}
 	phase := scenarios.Phase{Name: "replay", Plans: []*plan.Plan{p}, Schedule: schedule, Asked: f.asked(), Count: sum.Frames * f.loop, Duration: f.duration, MaxLoss: f.run.loss()}
 	s := session{flags: &f.run, cmd: c, scenario: []byte("# " + strings.Join(os.Args, " ") + "\n")}
-	return s.run(scenarios.Lane{Pair: pair, Config: scenarios.Config{
-		Name: "replay", Phases: []scenarios.Phase{phase}, Joined: pair.Joined(),
-		Warnings: captureNotes(path, sum),
-	}})
+	conf, done := config("replay", pair)
+	defer done()
+	conf.Phases, conf.Warnings = []scenarios.Phase{phase}, captureNotes(path, sum)
+	return s.run(scenarios.Lane{Pair: pair, Config: conf})
 }
 
 // asked is the timing in the report's words.

@@ -11,7 +11,7 @@ func newReport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIRECTORY",
 		Short: "Print the report of a run again",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("a run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := report.Load(args[0])
 			if err != nil {

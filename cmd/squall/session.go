@@ -8,9 +8,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"squall/internal/lab"
 	"squall/internal/report"
 	"squall/scenarios"
 )
+
+// config returns what every run of a pair has: what is known of the way between
+// its ports. done gives back what was opened for it.
+func config(name string, pair *scenarios.Pair) (c scenarios.Config, done func()) {
+	c = scenarios.Config{Name: name, Joined: pair.Joined()}
+	if pair.RX == nil {
+		return c, func() {}
+	}
+	r := lab.Between(pair.TX.Ref.NetNS, pair.RX.Ref.NetNS)
+	if r == nil {
+		return c, func() {}
+	}
+	c.Joined, c.DUT, c.Probes = true, routerHops(r.NS, r.In, r.Out), r.Probes()
+	return c, func() { r.NS.Close() }
+}
 
 // session runs scenarios and keeps and prints what comes of them.
 type session struct {
@@ -47,7 +63,9 @@ func (s *session) run(lanes ...scenarios.Lane) error {
 		c.Settle, c.CatchUp, c.Tolerance = s.flags.settle, s.flags.catchUp, s.flags.tolerance/100
 		c.Observer = observers{dir, shown}
 	}
-	r, err := scenarios.RunPairs(s.cmd.Context(), lanes)
+	ctx, stop := interruptible()
+	defer stop()
+	r, err := scenarios.RunPairs(ctx, lanes)
 	if err != nil {
 		return errors.Join(err, dir.Discard())
 	}

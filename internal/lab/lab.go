@@ -148,10 +148,10 @@ func (l *Lab) mount() error {
 		for _, done := range l.namespaces()[:i] {
 			err = errors.Join(err, netns.Unmount(l.name+done.suffix))
 		}
-		l.name = "" // not ours to take away
 		if errors.Is(err, fs.ErrExist) {
-			err = fmt.Errorf("%w; take the old lab down first", err)
+			err = fmt.Errorf("%w; take the old lab down first (squall lab down %s)", err, l.name)
 		}
+		l.name = "" // not ours to take away
 		return err
 	}
 	return nil
@@ -160,16 +160,7 @@ func (l *Lab) mount() error {
 // Probes returns the probes of the router: the links in and out, the qdisc of
 // out and the IP counters. What is lost on the way to the router or to vb is
 // seen by the links of VA and VB and by [probe.Softnet].
-func (l *Lab) Probes() []probe.Probe {
-	return []probe.Probe{
-		probe.Link{NS: l.r, Iface: l.In.Iface},
-		probe.Ethtool{NS: l.r, Iface: l.In.Iface},
-		probe.Link{NS: l.r, Iface: l.Out.Iface},
-		probe.Ethtool{NS: l.r, Iface: l.Out.Iface},
-		probe.Qdisc{NS: l.r, Iface: l.Out.Iface},
-		probe.IP{NS: l.r},
-	}
-}
+func (l *Lab) Probes() []probe.Probe { return routerProbes(l.r, l.In.Iface, l.Out.Iface) }
 
 // Close takes the lab down, its names too. Sockets that are still open in a
 // namespace keep that one alive.

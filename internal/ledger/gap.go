@@ -32,7 +32,7 @@ func gaps(in Input, moved map[View]uint64, losses []loss) []Gap {
 			step(mark{h.Where + " " + counter, count})
 		}
 	}
-	var received uint64
+	received := in.Foreign
 	for _, s := range in.Streams {
 		received += s.Received + s.Late + s.Duplicated + s.Wild
 	}

@@ -64,6 +64,8 @@ type Input struct {
 	Changes []probe.Change
 	// Streams are the meter's accounts; nil where there is no receiver.
 	Streams []meter.Report
+	// Foreign are frames that the receiver took and that another run sent.
+	Foreign uint64
 	// Receiver is the port that frames were received on; empty: none.
 	Receiver string
 }

@@ -84,6 +84,9 @@ func ParseRate(text string) (Rate, error) {
 			return bad("unknown unit")
 		}
 		r.Unit = Percent
+		if r.Value.Cmp(big.NewRat(100, 1)) > 0 {
+			return bad("a link has 100 %")
+		}
 	default:
 		return bad("unknown unit")
 	}

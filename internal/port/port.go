@@ -136,7 +136,7 @@ func (p *Port) RefuseManagement() error {
 	if p.Management == "" {
 		return nil
 	}
-	return fmt.Errorf("port %q %s: sending into it may cut this machine off; --allow-management does it all the same", p.Ref, p.Management)
+	return fmt.Errorf("port %q %s: a storm into it, or a program on it, may cut this machine off; --allow-management does it all the same", p.Ref, p.Management)
 }
 
 // Close gives up the handle on the namespace.

@@ -142,6 +142,9 @@ func (p *page) order(r *scenarios.Result) {
 }
 
 func (p *page) notes(r *scenarios.Result) {
+	if r.RX != "" && r.Ledger.Sent > 0 && r.Ledger.Received == 0 {
+		p.printf("\nnothing arrived: is the frames' destination MAC that of the next port on the way (--dst-mac), and is their VLAN known there?\n")
+	}
 	if r.Foreign > 0 {
 		p.printf("\nforeign: %s frames of other squall runs came in\n", count(r.Foreign))
 	}
@@ -168,7 +171,9 @@ func (p *page) notes(r *scenarios.Result) {
 func (p *page) verdict(r *scenarios.Result) {
 	p.printf("\nverdict: %s\n", strings.ToUpper(r.Verdict.Result))
 	for _, reason := range r.Verdict.Reasons {
-		p.printf("  %s\n", reason)
+		if !slices.ContainsFunc(r.Verdict.Checks, func(c scenarios.Check) bool { return strings.HasPrefix(reason, c.Metric+": ") }) {
+			p.printf("  %s\n", reason)
+		}
 	}
 	for _, c := range r.Verdict.Checks {
 		p.printf("  %-4s  %s %s, seen %s\n", c.Result, c.Metric, c.Asked, c.Seen)
