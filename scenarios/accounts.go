@@ -8,7 +8,7 @@ import (
 	"squall/internal/plan"
 	"squall/internal/port"
 	"squall/internal/port/xdpmeter"
-	"squall/internal/wire"
+	"squall/replay"
 )
 
 // account is one stream's: kept here (meter.Stream) or in the kernel
@@ -128,7 +128,7 @@ func countHere(run uint16, phases []Phase) (*accounts, error) {
 				return nil, fmt.Errorf("phase %q: one replay a run", ph.Name)
 			}
 			a.stamps = port.NewStamps(stampsKept)
-			c.Content = meter.NewContentMatcher(ph.Plans[0].Streams[0].ID, fingerprints(ph.Plans[0]), ph.Count)
+			c.Content = meter.NewContentMatcher(ph.Plans[0].Streams[0].ID, replay.Fingerprints(ph.Plans[0]), ph.Count)
 			c.Content.Times = a.stamps
 		}
 		for _, p := range ph.Plans {
@@ -147,15 +147,6 @@ func countHere(run uint16, phases []Phase) (*accounts, error) {
 	a.fault = func() error { return nil }
 	a.close = func() error { return nil }
 	return a, nil
-}
-
-func fingerprints(p *plan.Plan) []uint64 {
-	t := &p.Streams[0].Heads
-	prints := make([]uint64, t.Len())
-	for k := range prints {
-		prints[k] = wire.Fingerprint(t.At(uint64(k)))
-	}
-	return prints
 }
 
 // addFlows tells the recogniser of identifications every flow of the streams

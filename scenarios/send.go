@@ -45,6 +45,12 @@ func (r *run) send(ctx context.Context, i int) ([]port.Sent, error) {
 func together(cores []port.Sent) port.Sent {
 	sum := cores[0]
 	for _, s := range cores[1:] {
+		if s.Start == 0 { // it did not begin
+			continue
+		}
+		if sum.Start == 0 {
+			sum.Start = s.Start
+		}
 		sum.Frames += s.Frames
 		sum.Bytes += s.Bytes
 		sum.Retries += s.Retries

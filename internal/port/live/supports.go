@@ -36,7 +36,7 @@ func Supports(i port.Info) error {
 	case !i.XDP.Xmit && !i.XDP.Basic:
 		return fmt.Errorf("driver %q takes no redirected frames (no ndo_xdp_xmit)", i.Driver)
 	}
-	return capable()
+	return port.Capable(unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_BPF)
 }
 
 // Fits returns nil where the engine can send the plan on a port with the MTU,
@@ -48,19 +48,4 @@ func Fits(p *plan.Plan, mtu int) error {
 	}
 	_, err := tabulate(p)
 	return err
-}
-
-// capable reports whether the calling thread has the capabilities.
-func capable() error {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData // 64 bits in two halves
-	if err := unix.Capget(&head, &data[0]); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	for _, c := range []int{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_BPF} {
-		if data[c/32].Effective&(1<<(c%32)) == 0 {
-			return fmt.Errorf("%w: need %s, run as root", port.ErrCapability, capabilities)
-		}
-	}
-	return nil
 }

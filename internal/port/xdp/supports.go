@@ -17,13 +17,13 @@ const longestReceived = largeChunk - headroom
 // engine, now and as far as can be told without trying, else why not. Every
 // driver will do: one without AF_XDP of its own is driven by copies.
 func Supports(i port.Info) error {
-	return errors.Join(usable(i), capable(unix.CAP_NET_RAW))
+	return errors.Join(usable(i), port.Capable(unix.CAP_NET_RAW))
 }
 
 // SupportsReader is Supports for receiving. Where the driver has no XDP the
 // kernel runs the program before the stack, which is right and slow.
 func SupportsReader(i port.Info) error {
-	err := errors.Join(usable(i), capable(unix.CAP_NET_RAW, unix.CAP_NET_ADMIN, unix.CAP_BPF))
+	err := errors.Join(usable(i), port.Capable(unix.CAP_NET_RAW, unix.CAP_NET_ADMIN, unix.CAP_BPF))
 	if i.XDP.Known && i.XDP.Basic && !i.XDP.Redirect {
 		err = errors.Join(err, errors.New("driver has XDP without XDP_REDIRECT"))
 	}
@@ -46,37 +46,4 @@ func fits(mtu int) error {
 		return nil
 	}
 	return fmt.Errorf("MTU %d, need at most %d: a received frame has to lie in one page; lower it with ip link", mtu, longestReceived-frameLen(0))
-}
-
-var capabilities = map[int]string{
-	unix.CAP_NET_RAW:   "CAP_NET_RAW",
-	unix.CAP_NET_ADMIN: "CAP_NET_ADMIN",
-	unix.CAP_BPF:       "CAP_BPF",
-}
-
-// capable reports which of the capabilities the calling thread lacks.
-func capable(caps ...int) error {
-	for _, c := range caps {
-		ok, err := has(c)
-		if err == nil && !ok && c == unix.CAP_BPF {
-			ok, err = has(unix.CAP_SYS_ADMIN) // which includes it (capabilities(7))
-		}
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return fmt.Errorf("%w: need %s, run as root", port.ErrCapability, capabilities[c])
-		}
-	}
-	return nil
-}
-
-// has reports whether the calling thread has a capability.
-func has(c int) (bool, error) {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData // 64 bits in two halves
-	if err := unix.Capget(&head, &data[0]); err != nil {
-		return false, fmt.Errorf("capabilities: %w", err)
-	}
-	return data[c/32].Effective&(1<<(c%32)) != 0, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"squall/internal/port"
 	"squall/internal/wire"
 )
 
@@ -87,7 +88,11 @@ func lockLimit() (limit uint64, bound bool, err error) {
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
 		return 0, false, fmt.Errorf("RLIMIT_MEMLOCK: %w", err)
 	}
-	free, err := has(unix.CAP_IPC_LOCK)
+	err = port.Capable(unix.CAP_IPC_LOCK)
+	free := err == nil
+	if errors.Is(err, port.ErrCapability) {
+		err = nil
+	}
 	return r.Cur, !free && r.Cur != unix.RLIM_INFINITY, err
 }
 

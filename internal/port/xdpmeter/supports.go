@@ -30,20 +30,5 @@ func Supports(i port.Info) error {
 	case i.MTU > singleBuffer && !i.XDP.Frags:
 		return fmt.Errorf("MTU %d, and driver %q gives XDP programs no frames of several buffers: need at most %d", i.MTU, i.Driver, singleBuffer)
 	}
-	return capable()
-}
-
-// capable reports whether the calling thread has the capabilities
-// (capabilities(7)); CAP_SYS_ADMIN stands in for CAP_BPF.
-func capable() error {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData // 64 bits in two halves
-	if err := unix.Capget(&head, &data[0]); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	has := func(c int) bool { return data[c/32].Effective&(1<<(c%32)) != 0 }
-	if !has(unix.CAP_NET_ADMIN) || !has(unix.CAP_BPF) && !has(unix.CAP_SYS_ADMIN) {
-		return fmt.Errorf("%w: need CAP_BPF and CAP_NET_ADMIN, run as root", port.ErrCapability)
-	}
-	return nil
+	return port.Capable(unix.CAP_NET_ADMIN, unix.CAP_BPF)
 }
