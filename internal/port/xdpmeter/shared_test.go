@@ -2,6 +2,7 @@ package xdpmeter
 
 import (
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"squall/internal/meter"
 	"squall/internal/wire"
@@ -55,6 +57,29 @@ func stepper(t testing.TB, next *ebpf.Program, step int64) *ebpf.Program {
 	return p
 }
 
+// repeat has the kernel run p n times on f. A signal, such as the ones by which the
+// Go runtime preempts, would end the runs midway and have them begin again, which
+// this meter would rightly count as duplicates: none gets through.
+func repeat(t testing.TB, p *ebpf.Program, f []byte, n int) time.Duration {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, before unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &before); err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	_, perFrame, err := p.Benchmark(f, n, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	return perFrame
+}
+
 // TestShared has two CPUs count one stream, even numbers here and odd ones there,
 // while its figures are read.
 func TestShared(t *testing.T) {
@@ -71,9 +96,7 @@ func TestShared(t *testing.T) {
 		wg.Go(func() {
 			for q := uint64(0); q < each; q += part {
 				f := udp4(60, wire.Tag{Run: run, Stream: 1, Seq: parity + 2*q})
-				if _, _, err := p.Benchmark(f, part, nil); err != nil {
-					t.Error(err)
-				}
+				repeat(t, p, f, part)
 			}
 		})
 	}
@@ -114,11 +137,8 @@ func TestUntold(t *testing.T) {
 	const frames = 400_000
 	r := newRig(t, false, meter.Config{Stream: 1, Window: 1024, Noticeable: 2})
 	r.mu.Lock() // nobody reads
-	_, _, err := stepper(t, r.objects.SquallMeter, 2).Benchmark(udp4(60, wire.Tag{Run: run, Stream: 1, Seq: 0}), frames, nil)
+	repeat(t, stepper(t, r.objects.SquallMeter, 2), udp4(60, wire.Tag{Run: run, Stream: 1, Seq: 0}), frames)
 	r.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := r.Stream(1)
 	s.Finish(2*frames + 1)
 	got := s.Report()
@@ -227,11 +247,7 @@ func BenchmarkInOrder(b *testing.B) {
 			const part = 20_000
 			best := time.Hour
 			for q := uint64(0); q < uint64(max(b.N, 10*part)); q += part {
-				_, perFrame, err := p.Benchmark(udp4(60, wire.Tag{Run: run, Stream: 1, Seq: q}), part, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				best = min(best, perFrame)
+				best = min(best, repeat(b, p, udp4(60, wire.Tag{Run: run, Stream: 1, Seq: q}), part))
 			}
 			b.ReportMetric(float64(best.Nanoseconds()), "ns/op")
 		})
