@@ -29,7 +29,7 @@ func (r *run) balance(sent [][]port.Sent, changes []probe.Change) {
 		retries += s.Retries
 		r.result.Phases = append(r.result.Phases, p)
 	}
-	in.Way = append(in.Way, ledger.Hop{Kind: ledger.Out, Where: r.result.TX, Driver: r.pair.TXInfo.Driver, Bypass: true, Retried: retries, Joined: r.Joined})
+	in.Way = append(in.Way, ledger.Hop{Kind: ledger.Out, Where: r.result.TX, Driver: r.pair.TXInfo.Driver, Bypass: true, Redirected: r.pair.Engine == "live", Retried: retries, Joined: r.Joined})
 	in.Way = append(in.Way, r.DUT...)
 	if r.pair.RX != nil {
 		in.Receiver = r.result.RX

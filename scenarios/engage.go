@@ -13,8 +13,7 @@ import (
 // or counted is refused here. Run does it where it was not done.
 //
 // Unless one is asked for, a pair takes the fastest engine that its port and the
-// plans allow. A replay whose frames are to be matched is sent by an engine that
-// says when each was handed over, or there would be no latency.
+// plans allow and that does not outrun its receiver.
 func (p *Pair) Engage(phases []Phase) error {
 	if p.accounts != nil {
 		return nil
@@ -60,11 +59,12 @@ func (p *Pair) Engage(phases []Phase) error {
 	return fmt.Errorf("port %q: no engine can send this: %w", p.TX.Ref, errors.Join(lacks...))
 }
 
-// suits says why auto leaves out an engine that could do it.
+// suits says why auto leaves out an engine that could do it: what arrives at the
+// full speed of a program is counted by a program, which knows tags only.
 func (p *Pair) suits(e *engine, phases []Phase) error {
 	for i := range phases {
-		if e.silent && phases[i].replayed() && p.RX != nil {
-			return errors.New("does not note when replayed frames were sent, so there would be no latency")
+		if err := tagged(phases[i : i+1]); e.inKernel && p.RX != nil && phases[i].Schedule.Rate() == 0 && err != nil {
+			return fmt.Errorf("at full speed it outruns a receiver in user space, and %w", err)
 		}
 	}
 	return nil

@@ -76,16 +76,6 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-func TestAutoReplay(t *testing.T) {
-	b := newCable(t, lab.Config{})
-	p := b.with(t, PairConfig{})
-	ph := b.replayPhase(t, p, 1, 50, 2)
-	b.run(t, t.Context(), p, nil, ph)
-	if p.Engine == "live" || !strings.Contains(p.Why, "live") {
-		t.Errorf("engine %s (%s), want one that says when frames went, and why not live", p.Engine, p.Why)
-	}
-}
-
 // Two cores have streams of their own, and together they keep to the rate.
 func TestCores(t *testing.T) {
 	for _, sends := range []string{"packet", "live"} {

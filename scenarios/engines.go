@@ -28,8 +28,8 @@ type engine struct {
 	// where the receiver is a meter in the kernel.
 	receives func(port.Info) error
 	reader   func(*port.Port) (port.BatchReader, error)
-	// silent: it does not say when a frame without a tag was handed over.
-	silent bool
+	// inKernel: a program sends. Engage readies the other end of a veth for it.
+	inKernel bool
 }
 
 // worker is one of the cores that send.
@@ -43,7 +43,7 @@ var engines = []engine{
 		fits:     live.Fits,
 		sender:   openLive,
 		receives: xdpmeter.Supports,
-		silent:   true,
+		inKernel: true,
 	},
 	{
 		name:     "xdp",
@@ -111,8 +111,8 @@ func Engines(info port.Info) []Offer {
 	var all []Offer
 	for _, e := range engines {
 		i := info
-		if e.silent && i.Kind == "veth" {
-			i.XDP.Xmit = true // Engage sees to it
+		if e.inKernel && i.Kind == "veth" {
+			i.XDP.Xmit = true
 		}
 		all = append(all, Offer{Name: e.name, Err: e.supports(i)})
 	}

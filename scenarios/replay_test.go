@@ -2,10 +2,12 @@ package scenarios
 
 import (
 	"io"
+	"strings"
 	"testing"
 
 	"squall/gen"
 	"squall/internal/lab"
+	"squall/internal/pace"
 	"squall/internal/plan"
 	"squall/pcaps"
 	"squall/replay"
@@ -50,19 +52,43 @@ func (b bed) replayPhase(t *testing.T, p *Pair, id uint16, n, loops int) Phase {
 }
 
 func TestReplayBalances(t *testing.T) {
+	for _, engine := range []string{"packet", "xdp", "live"} {
+		t.Run(engine, func(t *testing.T) {
+			b := newCable(t, lab.Config{})
+			p := b.with(t, PairConfig{Engine: engine})
+			before := b.phase(t, p, 1, gen.Simple{Name: "before", Size: "64", Rate: "5kpps"})
+			before.Count = 500
+			r := b.run(t, t.Context(), p, nil, before, b.replayPhase(t, p, 2, 200, 3))
+			x := r.Phases[1]
+			if x.Sent != 600 || x.Received != 600 || x.Duplicated != 0 || x.Reordered != 0 {
+				t.Errorf("replay %+v, want 600 frames, none twice or out of order", x)
+			}
+			if x.Latency.Min <= 0 || x.Latency.Max < x.Latency.Min {
+				t.Errorf("replay has no latency: %+v", x.Latency)
+			}
+			if x.AskedPPS < 9999 || x.AskedPPS > 10001 {
+				t.Errorf("asked %g frames a second, want 10,000", x.AskedPPS)
+			}
+		})
+	}
+}
+
+// Auto takes the engine that keeps time best, but at full speed one that a
+// receiver of frames without tags keeps up with.
+func TestAutoReplay(t *testing.T) {
 	b := newCable(t, lab.Config{})
-	p := b.open(t, true)
-	before := b.phase(t, p, 1, gen.Simple{Name: "before", Size: "64", Rate: "5kpps"})
-	before.Count = 500
-	r := b.run(t, t.Context(), p, nil, before, b.replayPhase(t, p, 2, 200, 3))
-	x := r.Phases[1]
-	if x.Sent != 600 || x.Duplicated != 0 || x.Reordered != 0 {
-		t.Errorf("replay %+v, want 600 frames, none twice or out of order", x)
+	p := b.with(t, PairConfig{})
+	b.run(t, t.Context(), p, nil, b.replayPhase(t, p, 1, 50, 2))
+	if p.Engine != "live" {
+		t.Errorf("engine %s (%s), want live", p.Engine, p.Why)
 	}
-	if x.Received > 0 && x.Latency.Max == 0 {
-		t.Errorf("replay has no latency: %+v", x.Latency)
+	p = b.with(t, PairConfig{})
+	ph := b.replayPhase(t, p, 1, 50, 2)
+	ph.Schedule = pace.Max{}
+	if err := p.Engage([]Phase{ph}); err != nil {
+		t.Fatal(err)
 	}
-	if x.AskedPPS < 9999 || x.AskedPPS > 10001 {
-		t.Errorf("asked %g frames a second, want 10,000", x.AskedPPS)
+	if p.Engine == "live" || !strings.Contains(p.Why, "outruns") {
+		t.Errorf("engine %s (%s), want another than live and why", p.Engine, p.Why)
 	}
 }

@@ -21,6 +21,8 @@ type Hop struct {
 	Driver string // of a port
 	// Bypass: the frames go round this port's qdisc (PACKET_QDISC_BYPASS).
 	Bypass bool
+	// Redirected: the frames leave by an XDP program's redirect (ndo_xdp_xmit).
+	Redirected bool
 	// Joined: the next hop is the other end of this port's cable, and counts what
 	// is lost on it too (a veth pair).
 	Joined bool
@@ -92,7 +94,10 @@ func (h Hop) out(next []Hop) []point {
 			last.doubtful = true
 		}
 	}
-	if h.Driver == "veth" {
+	switch {
+	case h.Driver == "veth" && h.Redirected: // tx_dropped has the stack's frames too
+		last.views, last.also = views(h.Where, xmitErrors), last.views
+	case h.Driver == "veth":
 		last.also = views(h.Where, xmitErrors)
 	}
 	if h.Joined && len(next) > 0 {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,13 @@ func nics(driver string) []Hop {
 func retried(way []Hop, n uint64) []Hop {
 	way = append([]Hop(nil), way...)
 	way[0].Retried = n
+	return way
+}
+
+// redirected is the way of frames that an XDP program sends.
+func redirected(way []Hop) []Hop {
+	way = slices.Clone(way)
+	way[0].Redirected = true
 	return way
 }
 
@@ -307,6 +315,14 @@ func TestBalance(t *testing.T) {
 			Ledger{Named: []Term{{"a", "tx_dropped", 10, []Seen{{"a", "tx_queue_N_xdp_xmit_errors", 10, ""}, {"b", "rx_dropped", 10, ""}}}}},
 		},
 		{
+			"a full ring of a veth that frames are redirected to, and the stack sends into",
+			Input{
+				Sent: 100, Way: redirected(cable), Streams: received(90), Receiver: "b",
+				Changes: moved("a", "tx_dropped", 11, "a", "tx_queue_0_xdp_xmit_errors", 10, "b", "rx_dropped", 10),
+			},
+			Ledger{Named: []Term{{"a", "tx_queue_N_xdp_xmit_errors", 10, []Seen{{"a", "tx_dropped", 11, ""}, {"b", "rx_dropped", 10, ""}}}}},
+		},
+		{
 			"an XDP program on the way drops, squall's own does not",
 			Input{
 				Sent: 100, Way: []Hop{{Kind: Out, Where: "a", Driver: "veth", Bypass: true, Joined: true}, {Kind: In, Where: "m", Driver: "veth"},
@@ -382,6 +398,7 @@ func TestPoints(t *testing.T) {
 	}{
 		{"no way", nil, nil},
 		{"veth cable", cable, join([]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors + b rx_dropped + softnet dropped", "b rx_queue_N_xdp_drops", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
+		{"veth, redirected", redirected(cable), join([]string{"a tx_queue_N_xdp_xmit_errors + a tx_dropped + b rx_dropped + softnet dropped", "b rx_queue_N_xdp_drops", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
 		{"veth, refused", retried(cable, 9), join([]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors + b rx_dropped + softnet dropped - 9", "b rx_queue_N_xdp_drops", "b rx_dropped - a tx_dropped, at most missing"}, ring)},
 		{"veth ends of two cables", nics("veth"), join([]string{"a tx_dropped + a tx_queue_N_xdp_xmit_errors", "b rx_queue_N_xdp_drops", "b rx_dropped + softnet dropped, at most missing"}, ring)},
 		{"router", router, join(

@@ -2,6 +2,7 @@ package port
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -124,9 +125,13 @@ type ReadStats struct {
 
 // Stamps remembers when the last frames were handed over, for frames that carry
 // no send time. The sender writes, a meter reads.
-type Stamps struct {
-	at []atomic.Int64
-	n  atomic.Uint64 // frames written
+type Stamps struct{ ring atomic.Pointer[StampRing] }
+
+// StampRing is where stamps stand. One that a program in the kernel writes is of
+// memory that is mapped for as long as the ring can be reached.
+type StampRing struct {
+	At []atomic.Int64 // of frame seq at seq modulo the length, a power of two
+	N  *atomic.Uint64 // the newest frame's number + 1
 }
 
 // NewStamps remembers the last n frames, rounded up to a power of two.
@@ -135,23 +140,33 @@ func NewStamps(n int) *Stamps {
 	for size < n {
 		size *= 2
 	}
-	return &Stamps{at: make([]atomic.Int64, size)}
+	s := new(Stamps)
+	s.Over(&StampRing{make([]atomic.Int64, size), new(atomic.Uint64)})
+	return s
 }
+
+// Over takes the stamps from a ring that the sender writes by itself. It forgets
+// those before.
+func (s *Stamps) Over(r *StampRing) { s.ring.Store(r) }
 
 // Set notes that frame seq is handed over at time at.
 func (s *Stamps) Set(seq uint64, at int64) {
-	s.at[seq&uint64(len(s.at)-1)].Store(at)
-	s.n.Store(seq + 1)
+	r := s.ring.Load()
+	r.At[seq&uint64(len(r.At)-1)].Store(at)
+	r.N.Store(seq + 1)
 }
 
 // SentAt returns when frame seq was handed over, and false where it was not yet,
 // or so long ago that it is forgotten.
 func (s *Stamps) SentAt(seq uint64) (int64, bool) {
-	n := s.n.Load()
-	if seq >= n || n-seq > uint64(len(s.at)) {
+	r := s.ring.Load()
+	n := r.N.Load()
+	if seq >= n || n-seq > uint64(len(r.At)) {
 		return 0, false
 	}
-	return s.at[seq&uint64(len(s.at)-1)].Load(), true
+	at := r.At[seq&uint64(len(r.At)-1)].Load()
+	runtime.KeepAlive(r)
+	return at, true
 }
 
 // Rescheduler is a Sender whose schedule can be changed while it sends: frame 0

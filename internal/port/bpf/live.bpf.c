@@ -44,6 +44,9 @@ TABLE(streams, __type(value, struct stream));
 TABLE(cursors, __type(value, struct cursor));
 TABLE(segments, __type(value, struct segment));
 TABLE(dues, __type(value, struct due));
+/* When the newest frames of a replay went, by their number modulo all but one of
+ * the entries; in the last, how many have. */
+TABLE(stamps, __type(value, __u64));
 
 /* Constants of a plan: the verifier leaves out what they make unreachable. Where
  * there is one stream it stands here. */
@@ -51,6 +54,7 @@ const volatile struct stream only = {};
 const volatile __u32 base = 0;       /* length of a fresh page */
 const volatile __u32 head_size = 0;  /* value size of heads */
 const volatile __u32 slots = 0;      /* of the order */
+const volatile __u32 stamped = 0;    /* stamps that are kept, a power of two */
 
 struct state job = {};
 
@@ -539,6 +543,18 @@ static __always_inline void note(__u64 late)
 	job.lateness[e & (BUCKETS - 1)]++;
 }
 
+/* stamp notes when frame seq of a replay went, then that it did. */
+static __always_inline void stamp(__u64 seq, __u64 now)
+{
+	__u32 k = seq & (stamped - 1), last = stamped;
+	__u64 *at = bpf_map_lookup_elem(&stamps, &k), *n = bpf_map_lookup_elem(&stamps, &last);
+
+	if (at && n) {
+		*(volatile __u64 *)at = now;
+		*(volatile __u64 *)n = seq + 1;
+	}
+}
+
 /* send is the program: it sends the next frame if one is due. */
 static __always_inline int send(struct xdp_md *ctx, const int features)
 {
@@ -589,6 +605,8 @@ static __always_inline int send(struct xdp_md *ctx, const int features)
 		return XDP_DROP;
 	if (features & (SEVERAL | WHOLE | VARIED))
 		job.bytes += (len < 60 ? 60 : len) + 4;
+	if (features == WHOLE)
+		stamp(job.first + job.frames, now);
 	if (job.kind != MAX)
 		advance();
 	if (++job.frames == job.count)

@@ -191,6 +191,7 @@ const (
 	LiveMapPort        = "port"
 	LiveMapSegments    = "segments"
 	LiveMapSizes       = "sizes"
+	LiveMapStamps      = "stamps"
 	LiveMapStreams     = "streams"
 	LiveProgLiveAny    = "live_any"
 	LiveProgLivePlain  = "live_plain"
@@ -201,6 +202,7 @@ const (
 	LiveVarJob         = "job"
 	LiveVarOnly        = "only"
 	LiveVarSlots       = "slots"
+	LiveVarStamped     = "stamped"
 )
 
 // LoadLive returns the embedded CollectionSpec for Live.
@@ -267,6 +269,7 @@ type LiveMapSpecs struct {
 	Port     *ebpf.MapSpec `ebpf:"port"`
 	Segments *ebpf.MapSpec `ebpf:"segments"`
 	Sizes    *ebpf.MapSpec `ebpf:"sizes"`
+	Stamps   *ebpf.MapSpec `ebpf:"stamps"`
 	Streams  *ebpf.MapSpec `ebpf:"streams"`
 }
 
@@ -279,6 +282,7 @@ type LiveVariableSpecs struct {
 	Job      *ebpf.VariableSpec `ebpf:"job"`
 	Only     *ebpf.VariableSpec `ebpf:"only"`
 	Slots    *ebpf.VariableSpec `ebpf:"slots"`
+	Stamped  *ebpf.VariableSpec `ebpf:"stamped"`
 }
 
 // LiveObjects contains all objects after they have been loaded into the kernel.
@@ -313,6 +317,7 @@ type LiveMaps struct {
 	Port     *ebpf.Map `ebpf:"port"`
 	Segments *ebpf.Map `ebpf:"segments"`
 	Sizes    *ebpf.Map `ebpf:"sizes"`
+	Stamps   *ebpf.Map `ebpf:"stamps"`
 	Streams  *ebpf.Map `ebpf:"streams"`
 }
 
@@ -330,6 +335,7 @@ func (m *LiveMaps) Close() error {
 		m.Port,
 		m.Segments,
 		m.Sizes,
+		m.Stamps,
 		m.Streams,
 	)
 }
@@ -343,6 +349,7 @@ type LiveVariables struct {
 	Job      *ebpf.Variable `ebpf:"job"`
 	Only     *ebpf.Variable `ebpf:"only"`
 	Slots    *ebpf.Variable `ebpf:"slots"`
+	Stamped  *ebpf.Variable `ebpf:"stamped"`
 }
 
 // LivePrograms contains all programs after they have been loaded into the kernel.

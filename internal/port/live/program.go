@@ -105,7 +105,7 @@ func (g *program) spec() (*ebpf.CollectionSpec, error) {
 		bpf.LiveMapSizes: len(t.sizes), bpf.LiveMapPatches: len(t.patches), bpf.LiveMapLists: len(t.lists),
 		bpf.LiveMapPlaces: len(t.places), bpf.LiveMapOrder: len(t.order),
 		bpf.LiveMapStreams: len(t.streams), bpf.LiveMapCursors: len(t.streams),
-		bpf.LiveMapSegments: segments, bpf.LiveMapDues: g.dues,
+		bpf.LiveMapSegments: segments, bpf.LiveMapDues: g.dues, bpf.LiveMapStamps: t.stamped() + 1,
 	} {
 		spec.Maps[name].MaxEntries = uint32(max(n, 1))
 	}
@@ -113,6 +113,7 @@ func (g *program) spec() (*ebpf.CollectionSpec, error) {
 	for name, v := range map[string]any{
 		bpf.LiveVarOnly: t.streams[0],
 		bpf.LiveVarBase: uint32(t.base), bpf.LiveVarHeadSize: uint32(t.headSize), bpf.LiveVarSlots: uint32(len(t.order)),
+		bpf.LiveVarStamped: uint32(t.stamped()),
 	} {
 		if err := spec.Variables[name].Set(v); err != nil {
 			return nil, fmt.Errorf("constant %s: %w", name, err)

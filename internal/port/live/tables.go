@@ -77,6 +77,15 @@ func (t *tables) program() string {
 	return bpf.LiveProgLiveVaried
 }
 
+// stamped returns how many of the newest frames' times the program keeps: those of
+// frames that carry none.
+func (t *tables) stamped() int {
+	if t.program() == bpf.LiveProgLiveReplay {
+		return 1 << 20
+	}
+	return 0
+}
+
 // commonest returns the length that most entries have: those need no change of
 // length.
 func commonest(h *plan.Table) int {
