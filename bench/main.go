@@ -39,9 +39,11 @@ var tables = []struct {
 	{"packet", throughput},
 	{"accuracy", accuracy},
 	{"top", topSpeed},
+	{"bare", overBare},
 	{"cores", cores},
 	{"pacing", pacing},
 	{"replay", replayTop},
+	{"soak", soak},
 }
 
 func main() {
