@@ -25,6 +25,7 @@ var table = map[string]room{
 	"internal/wire":  {nil, "views on memory: the ground everything stands on"},
 	"internal/pace":  {nil, "arithmetic of due times, testable without a port"},
 	"internal/netns": {nil, "how to act inside a namespace, for port, probe and lab alike"},
+	"internal/strict": {nil, "files that people write, for gen and scenarios alike"},
 	"internal/probe": {[]string{"internal/netns"}, "what the kernel or the DUT counted must not be coloured by what we believe we sent: never gen, plan or port"},
 
 	"internal/plan":          {[]string{"internal/wire"}, "data and the one frame writer"},
@@ -40,7 +41,7 @@ var table = map[string]room{
 	"internal/ledger":        {[]string{"internal/meter", "internal/probe"}, "the balance of what was counted"},
 	"internal/lab":           {[]string{"internal/netns", "internal/port", "internal/wire", "internal/probe"}, "namespaces and DUT models"},
 	"pcaps":                  {[]string{"internal/wire"}, "captures at rest"},
-	"gen":                    {[]string{"internal/wire", "internal/plan", "internal/pace"}, "streams to plans; rates only to weigh streams against each other"},
+	"gen":                    {[]string{"internal/wire", "internal/plan", "internal/pace", "internal/strict"}, "streams to plans; rates only to weigh streams against each other"},
 	"replay":                 {[]string{"pcaps", "internal/wire", "internal/plan", "internal/pace"}, "captures to plans and their schedules"},
 	"scenarios":              {[]string{"gen", "replay", "pcaps", "internal/plan", "internal/port", "internal/port/packet", "internal/port/xdp", "internal/port/live", "internal/port/xdpmeter", "internal/pace", "internal/meter", "internal/probe", "internal/ledger", "internal/lab", "internal/netns", "internal/wire"}, "the runner; with cmd the only one to name an engine"},
 	"internal/report":        {[]string{"scenarios", "internal/meter", "internal/probe", "internal/ledger"}, "what is kept and drawn of a result"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"squall/internal/strict"
 	"squall/internal/wire"
 )
 
@@ -88,7 +89,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		specs, err := Load("f.yaml", []byte(text))
 		if err != nil {
-			var at *SyntaxError
+			var at *strict.Error
 			if !errors.As(err, &at) {
 				t.Fatalf("error without a place: %v", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"squall/internal/plan"
+	"squall/internal/strict"
 	"squall/internal/wire"
 )
 
@@ -21,7 +22,7 @@ func (s *Spec) lay(to *plan.Stream, st *stack, mtu int) error {
 	switch s.Tag {
 	case "", "auto", "end", "id", "none":
 	default:
-		return s.errorf("tag", "unknown tag %q%s", s.Tag, nearest(s.Tag, []string{"auto", "end", "id", "none"}))
+		return s.errorf("tag", "unknown tag %q%s", s.Tag, strict.Nearest(s.Tag, []string{"auto", "end", "id", "none"}))
 	}
 	end := (s.Tag == "" || s.Tag == "auto" || s.Tag == "end") && !none
 	if s.Size == "" {

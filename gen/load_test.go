@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"squall/internal/plan"
+	"squall/internal/strict"
 )
 
 // TestReference: the file that documents the keys is read, compiled and true to
@@ -145,7 +146,7 @@ func TestErrors(t *testing.T) {
 			if err == nil {
 				_, err = Compile(specs, testTarget)
 			}
-			var at *SyntaxError
+			var at *strict.Error
 			if !errors.As(err, &at) {
 				t.Fatalf("have %v, need an error with its place", err)
 			}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"squall/internal/strict"
 )
 
 // payload is what stands behind the headers: the literal bytes once, then the
@@ -31,7 +33,7 @@ func (p *payload) read(s *Spec, path string, fields map[string]string) error {
 		case "text":
 			p.literal = []byte(value)
 		default:
-			return s.errorf(path+"."+name, "unknown payload %q%s", name, nearest(name, []string{"zeros", "none", "hex", "pattern", "text"}))
+			return s.errorf(path+"."+name, "unknown payload %q%s", name, strict.Nearest(name, []string{"zeros", "none", "hex", "pattern", "text"}))
 		}
 		if err != nil {
 			return s.errorf(path+"."+name, "payload.%s %q: %w", name, value, err)
@@ -55,7 +57,7 @@ func (p *payload) bytes(n int) []byte {
 func readRaw(s *Spec, path string, fields map[string]string) ([]byte, error) {
 	for name := range fields {
 		if name != "hex" {
-			return nil, s.errorf(path+"."+name, "unknown field %q of raw%s", name, nearest(name, []string{"hex"}))
+			return nil, s.errorf(path+"."+name, "unknown field %q of raw%s", name, strict.Nearest(name, []string{"hex"}))
 		}
 	}
 	b, err := parseHex(fields["hex"])

@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"squall/internal/plan"
+	"squall/internal/strict"
 )
 
 // Spec is one stream as it was written. Compile checks it. The zero value is
@@ -44,7 +45,7 @@ type Spec struct {
 	// seed still differ from each other.
 	Seed uint64
 
-	src *source // where in a file each part stands; nil for one not from a file
+	marks *strict.Marks // where in a file each part stands; nil for one not from a file
 }
 
 // Layer is one header, or the payload, with the fields that are not to have

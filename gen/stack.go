@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket"
 
 	"squall/internal/plan"
+	"squall/internal/strict"
 	"squall/internal/wire"
 )
 
@@ -77,7 +78,7 @@ func newStack(s *Spec, t Target) (*stack, error) {
 		rank, known := order[l.Name]
 		switch {
 		case !known:
-			return nil, s.errorf(path, "unknown layer %q%s", l.Name, nearest(l.Name, slices.Sorted(maps.Keys(order))))
+			return nil, s.errorf(path, "unknown layer %q%s", l.Name, strict.Nearest(l.Name, slices.Sorted(maps.Keys(order))))
 		case rank < last || rank == last && rank != 1:
 			return nil, s.errorf(path, "layer %q cannot stand behind %q", l.Name, given[i-1].Name)
 		case rank == 3 && last == 2 && st.ip == nil:
@@ -112,7 +113,7 @@ func newStack(s *Spec, t Target) (*stack, error) {
 		for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
 			f := h.field(name)
 			if f == nil {
-				return nil, s.errorf(path+"."+name, "unknown field %q of %s%s", name, l.Name, nearest(name, h.names()))
+				return nil, s.errorf(path+"."+name, "unknown field %q of %s%s", name, l.Name, strict.Nearest(name, h.names()))
 			}
 			if err := f.set(h.bytes, l.Fields[name]); err != nil {
 				return nil, s.errorf(path+"."+name, "%s.%s: %w", l.Name, name, err)

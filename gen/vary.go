@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"squall/internal/plan"
+	"squall/internal/strict"
 )
 
 // place is a field of a stack that can vary.
@@ -58,7 +59,7 @@ func (st *stack) find(name string, limit int) (place, error) {
 		}
 		f := h.field(field)
 		if f == nil {
-			return place{}, fmt.Errorf("unknown field %q of %s%s", field, layer, nearest(field, h.names()))
+			return place{}, fmt.Errorf("unknown field %q of %s%s", field, layer, strict.Nearest(field, h.names()))
 		}
 		if f.name == h.next && i+1 < len(st.headers) && st.headers[i+1].name != "raw" {
 			return place{}, fmt.Errorf("field %q says that %s follows: it cannot vary", name, st.headers[i+1].name)
@@ -185,7 +186,7 @@ func (s *Spec) patch(i int, v Vary, st *stack, limit int) (plan.Patch, place, er
 			return f, p, s.errorf(path, "mode list needs values")
 		}
 	default:
-		return f, p, s.errorf(path+".mode", "unknown mode %q%s", v.Mode, nearest(v.Mode, []string{"increment", "decrement", "list", "random"}))
+		return f, p, s.errorf(path+".mode", "unknown mode %q%s", v.Mode, strict.Nearest(v.Mode, []string{"increment", "decrement", "list", "random"}))
 	}
 	if v.Mode != "list" && len(v.Values) > 0 {
 		return f, p, s.errorf(path+".values", "mode %s has no values", v.Mode)
