@@ -45,6 +45,8 @@ var table = map[string]room{
 	"replay":                 {[]string{"pcaps", "internal/wire", "internal/plan", "internal/pace"}, "captures to plans and their schedules"},
 	"scenarios":              {[]string{"gen", "replay", "pcaps", "internal/plan", "internal/port", "internal/port/packet", "internal/port/xdp", "internal/port/live", "internal/port/xdpmeter", "internal/pace", "internal/meter", "internal/probe", "internal/ledger", "internal/lab", "internal/netns", "internal/wire"}, "the runner; with cmd the only one to name an engine"},
 	"scenarios/file":         {[]string{"gen", "internal/pace", "internal/strict"}, "what a scenario says, whoever runs it"},
+	"scenarios/metrics":      {nil, "expressions over figures, whoever has them"},
+	"scenarios/trials":       {nil, "samples of settings, compared"},
 	"internal/report":        {[]string{"scenarios", "internal/meter", "internal/probe", "internal/ledger"}, "what is kept and drawn of a result"},
 	"cmd/squall":             {[]string{anything}, "flags, wiring and printing"},
 	"bench":                  {[]string{anything}, "measures the program from outside"},
