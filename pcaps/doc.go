@@ -1,20 +1,26 @@
-// Package pcaps reads and writes captures at rest: pcap files with microsecond
-// or nanosecond time stamps in either byte order, and pcapng files.
+// Package pcaps reads, reframes, writes and converts captures at rest: pcap files
+// of versions 2.0 to 2.4 with microseconds or nanoseconds and pcapng files, in
+// either byte order, plain or packed with gzip or zstd.
 //
-// google/gopacket/pcapgo decodes the records. It trusts the lengths that it
-// finds, takes a file cut in the middle of a pcapng block for one that ended,
-// and keeps 8 bits of a link type, so every record passes a cutter first, which
-// knows where it stands in the file and lets only sound ones through:
+//	file ──► gzip, zstd ──► window ──► decoder ──► Record ──► Reframer ──► Writer
+//	         if packed      512 KiB    in place               if not
+//	                          │                               Ethernet
+//	                          └► *Error: file, record, byte
 //
-//	file ──► cutter: one record or block at a time ──► pcapgo ──► Record
-//	              │ lengths, fractions, link types
-//	              └► *Error: file, record, byte
+// No length in a file is believed before it is checked against what there is: a
+// record or block that lies is an *Error and ends the reading, for what follows
+// cannot be found. What is merely wrong in a record that can be found is passed
+// on and marked:
 //
-// What is refused, each in words of its own: compressed files, pcap versions
-// other than 2.4, frames that carry their FCS, fractions of a second that are
-// none, time stamps in binary fractions, before 1970 or after 2262, and pcapng
-// simple packet blocks, which have no time.
+//	time that is none, or does not fit   Record.Clock
+//	captured > length                    Data ends at the length; Reader.Excess
+//	captured < length                    Record.Cut
+//	frames with FCS, as the file says    it is taken off Data and Len
+//	no Ethernet header                   Record.LinkType; see Reframer
 //
-// A Reader or Writer belongs to one goroutine and is closed by whoever opened
-// it. A Record's data is the caller's.
+// In errors of a packed capture the byte is one of what is in it.
+//
+// A Reader, Reframer or Writer belongs to one goroutine; a Reader and a Writer
+// are closed by whoever opened them. Record.Data is valid until the next call of
+// Next, a reframed frame until the next call of Frame or Next.
 package pcaps

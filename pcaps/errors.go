@@ -18,6 +18,9 @@ var (
 	ErrTruncated = errors.New("the file ends within this record")
 	// ErrUnsupported: a sound file of a kind that is not read.
 	ErrUnsupported = errors.New("not supported")
+	// ErrLinkType: a frame of a link type, or of a protocol in it, that Ethernet
+	// does not carry. Of a Reframer; the capture is sound.
+	ErrLinkType = errors.New("cannot be sent on Ethernet")
 )
 
 // Error is an error of a capture's content.

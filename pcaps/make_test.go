@@ -3,7 +3,9 @@ package pcaps_test
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 )
 
 // stamp is 2021-03-04 05:06:07.123456789.
@@ -153,4 +157,75 @@ func file(t testing.TB, b []byte) string {
 	path := filepath.Join(t.TempDir(), "capture")
 	must(t, os.WriteFile(path, b, 0o666))
 	return path
+}
+
+// packed compresses b.
+func packed(t testing.TB, kind string, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&out)
+	if kind == "zstd" {
+		var err error
+		w, err = zstd.NewWriter(&out)
+		must(t, err)
+	}
+	_, err := w.Write(b)
+	must(t, err)
+	must(t, w.Close())
+	return out.Bytes()
+}
+
+// damaged flips a bit of a gzip file's checksum.
+func damaged(b []byte) []byte {
+	b = bytes.Clone(b)
+	b[len(b)-8] ^= 1
+	return b
+}
+
+// captures is where real captures lie, which are no part of the project: in
+// shared/captures above this directory.
+func captures(t testing.TB) string {
+	t.Helper()
+	dir, found := findCaptures()
+	if !found {
+		t.Skip("no directory shared/captures above this one")
+	}
+	return dir
+}
+
+func findCaptures() (dir string, found bool) {
+	for up := ".."; len(up) < 40; up = filepath.Join("..", up) {
+		if dir = filepath.Join(up, "shared", "captures"); isDir(dir) {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// realCaptures lists them, if there are any.
+func realCaptures() []string {
+	dir, _ := findCaptures()
+	paths, _ := filepath.Glob(filepath.Join(dir, "*.pcap*"))
+	return paths
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// tool returns the output of a program that is a witness, or skips.
+func tool(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, stderr.String())
+	}
+	return string(out)
 }

@@ -28,6 +28,10 @@ func all(r *pcaps.Reader) ([]pcaps.Record, error) {
 		if err != nil {
 			return records, err
 		}
+		rec.Data = bytes.Clone(rec.Data) // valid until the next call only
+		if rec.Data == nil {
+			rec.Data = []byte{}
+		}
 		records = append(records, rec)
 	}
 }
@@ -103,7 +107,7 @@ func TestPcapng(t *testing.T) {
 	}{
 		{"big endian, microseconds by default", big.section(1, 0).iface(1).packet(0, 1_000_001, 61, 61, data), one(1_000_001_000, 1)},
 		{"picoseconds", picos.section(1, 0).iface(1, picos.option(9, 12)).packet(0, 3_000_000_002_999, 61, 61, data), one(3_000_000_002, 1)},
-		{"offset of an hour", picos.offset(3600), one(3601*1e9, 1)},
+		{"offset of an hour", little().offset(3600), one(3601*1e9, 1)},
 		{"link types have 16 bits: 257 is not Ethernet", little().section(1, 0).iface(257).packet(0, 1, 61, 61, data), one(1000, 257)},
 		{"unknown blocks are passed over", little().section(1, 0).block(0xbad, make([]byte, 9000)).iface(1).block(4, nil).packet(0, 1, 61, 61, data), one(1000, 1)},
 		{"obsolete packet block", obsolete.section(1, 0).iface(1).block(2, obsoletePacket(data)), one(1000, 1)},
@@ -147,7 +151,6 @@ func patched(b []byte, off int, v uint32) []byte {
 // is, after the records that are sound.
 func TestRefuses(t *testing.T) {
 	pcap := madePcap(t, layers.LinkTypeEthernet, false)
-	nanos := madePcap(t, layers.LinkTypeEthernet, true)
 	l := little()
 	l.section(1, 0)
 	head := len(l.b) // of a section
@@ -169,10 +172,19 @@ func TestRefuses(t *testing.T) {
 		{"empty file", nil, 0, pcaps.ErrEmptyFile, 0, 0, "empty"},
 		{"three bytes", pcap[:3], 0, pcaps.ErrNotCapture, 0, 0, "begins with"},
 		{"no capture", []byte("GIF89a, really"), 0, pcaps.ErrNotCapture, 0, 0, `"GIF8"`},
-		{"gzip", []byte("\x1f\x8b\x08\x00 ..."), 0, pcaps.ErrUnsupported, 0, 0, "gunzip"},
-		{"zstd", []byte("\x28\xb5\x2f\xfd ..."), 0, pcaps.ErrUnsupported, 0, 0, "unzstd"},
+		{"gzip cut in its header", []byte("\x1f\x8b\x08\x00 ..."), 0, pcaps.ErrTruncated, 0, 0, "compressed data end early"},
+		{"gzip of something else", packed(t, "gzip", []byte("text of no format")), 0, pcaps.ErrNotCapture, 0, 0, `"text"`},
+		{"gzip of nothing", packed(t, "gzip", nil), 0, pcaps.ErrEmptyFile, 0, 0, "empty"},
+		{"gzip of gzip", packed(t, "gzip", packed(t, "gzip", pcap)), 0, pcaps.ErrUnsupported, 0, 0, "gunzip"},
+		{"gzip, damaged", damaged(packed(t, "gzip", pcap)), 3, nil, 0, int64(len(pcap)), "checksum"},
+		{"gzip cut", packed(t, "gzip", pcap)[:len(packed(t, "gzip", pcap))-4], 3, pcaps.ErrTruncated, 0, int64(len(pcap)), "compressed data end early"},
+		{"zstd cut in its header", []byte("\x28\xb5\x2f\xfd"), 0, pcaps.ErrTruncated, 0, 0, "compressed data end early"},
+		{"zstd cut", packed(t, "zstd", pcap)[:len(packed(t, "zstd", pcap))-4], 0, pcaps.ErrTruncated, 0, 0, "compressed data end early"},
+		{"zstd of a cut pcap", packed(t, "zstd", pcap[:50]), 0, pcaps.ErrTruncated, 1, 24, "have 26 of 76 bytes"},
+		{"xz", []byte("\xfd7zXZ\x00"), 0, pcaps.ErrUnsupported, 0, 0, "unxz"},
+		{"bzip2", []byte("BZh91AY"), 0, pcaps.ErrUnsupported, 0, 0, "bunzip2"},
+		{"lz4", []byte("\x04\x22\x4d\x18"), 0, pcaps.ErrUnsupported, 0, 0, "unlz4"},
 		{"snoop", []byte("snoop\x00\x00\x00"), 0, pcaps.ErrUnsupported, 0, 0, "snoop"},
-		{"modified pcap", []byte("\x34\xcd\xb2\xa1\x02\x00\x04\x00"), 0, pcaps.ErrUnsupported, 0, 0, "modified"},
 
 		{"header cut", pcap[:20], 0, pcaps.ErrTruncated, 0, 0, "have 20 of 24 bytes"},
 		{"header only", pcap[:24], 0, pcaps.ErrNoRecords, 0, 24, "no frames"},
@@ -180,13 +192,9 @@ func TestRefuses(t *testing.T) {
 		{"record without data", pcap[:24+16+60+16], 1, pcaps.ErrTruncated, 2, 100, "have 16 of 115 bytes"},
 		{"record cut", pcap[:len(pcap)-1], 2, pcaps.ErrTruncated, 3, 215, "have 115 of 116 bytes"},
 		{"first record cut", pcap[:50], 0, pcaps.ErrTruncated, 1, 24, "have 26 of 76 bytes"},
-		{"version 2.1", patched(pcap, 4, 1<<16|2), 0, pcaps.ErrUnsupported, 0, 0, "version 2.1, need 2.4"},
+		{"version 2.5", patched(pcap, 4, 5<<16|2), 0, pcaps.ErrUnsupported, 0, 0, "version 2.5, need 2.0 to 2.4"},
 		{"version 1.4", patched(pcap, 4, 4<<16|1), 0, pcaps.ErrUnsupported, 0, 0, "version 1.4"},
-		{"frames with FCS", patched(pcap, 20, 2<<28|1<<26|1), 0, pcaps.ErrUnsupported, 0, 0, "editcap -C -4"},
-		{"microseconds that are none", patched(pcap, 100+4, 1_000_000), 1, nil, 2, 100, "1000000 of 1000000"},
-		{"microseconds that overflow", patched(pcap, 28, 4_294_968), 0, nil, 1, 24, "4294968"},
-		{"nanoseconds that are none", patched(nanos, 100+4, 1e9), 1, nil, 2, 100, "1000000000 of 1000000000"},
-		{"more captured than there was", patched(pcap, 24+12, 59), 0, nil, 1, 24, "60 bytes captured of a frame of 59"},
+		{"link type with reserved bits", patched(pcap, 20, 1<<16|1), 0, pcaps.ErrUnsupported, 0, 0, "reserved bits"},
 		{"absurd length", patched(patched(pcap, 24+8, 1<<30), 24+12, 1<<30), 0, nil, 1, 24, "at most 262144"},
 
 		{"pcapng cut in its header", madeNg(t)[:10], 0, pcaps.ErrTruncated, 0, 0, "have 10 of"},
@@ -199,16 +207,14 @@ func TestRefuses(t *testing.T) {
 		{"skipped block cut", append(bytes.Clone(l.b), 5, 0, 0, 0, 20, 0, 0, 0, 1), 0, pcaps.ErrTruncated, 0, int64(head), "have 9 of 20 bytes"},
 		{"frame before any interface", ngFile(func(f *ng) { f.packet(0, 1, 60, 60, data) }), 0, nil, 1, int64(head), "interface 0"},
 		{"frame of the third interface", ngFile(func(f *ng) { f.iface(1).iface(1).packet(2, 1, 60, 60, data) }), 0, nil, 1, int64(head + 40), "interface 2, of which the section has 2"},
-		{"simple packet block", ngFile(func(f *ng) { f.iface(1).packet(0, 1, 60, 60, data).block(3, make([]byte, 64)) }), 1, pcaps.ErrUnsupported, 2, int64(head + 20 + 92), "no time stamp"},
 		{"frame larger than its block", ngFile(func(f *ng) { f.iface(1).packet(0, 1, 64, 64, data) }), 0, nil, 1, int64(head + 20), "64 captured bytes in a block with room for 60"},
 		{"absurd length in pcapng", ngFile(func(f *ng) { f.iface(1).packet(0, 1, 1<<31, 1<<31, data) }), 0, nil, 1, int64(head + 20), "at most"},
-		{"more captured than there was, pcapng", ngFile(func(f *ng) { f.iface(1).packet(0, 1, 60, 59, data) }), 0, nil, 1, int64(head + 20), "contradicts"},
-		{"time in a binary fraction", ngFile(func(f *ng) { f.iface(1, f.option(9, 0x80|20)) }), 0, pcaps.ErrUnsupported, 0, int64(head), "0x94"},
-		{"time in whole seconds", ngFile(func(f *ng) { f.iface(1, f.option(9, 0)) }), 0, pcaps.ErrUnsupported, 0, int64(head), "0x00"},
+		{"block longer than the window", append(bytes.Clone(l.b), 6, 0, 0, 0, 0, 0, 16, 0), 0, nil, 1, int64(head), "need a multiple of 4 from 32 to"},
+		{"simple packet block longer than its block", ngFile(func(f *ng) { f.iface(1).block(3, []byte{61, 0, 0, 0, 1, 2, 3, 4}) }), 0, nil, 1, int64(head + 20), "61 captured bytes in a block with room for 4"},
+		{"simple packet block before any interface", ngFile(func(f *ng) { f.block(3, []byte{4, 0, 0, 0, 1, 2, 3, 4}) }), 0, nil, 1, int64(head), "interface 0"},
+		{"FCS length without a value", ngFile(func(f *ng) { f.iface(1, f.option(13)) }), 0, nil, 0, int64(head), "option 13 with 0 bytes"},
 		{"resolution without a value", ngFile(func(f *ng) { f.iface(1, f.option(9)) }), 0, nil, 0, int64(head), "option 9 with 0 bytes"},
-		{"frames with FCS, pcapng", ngFile(func(f *ng) { f.iface(1, f.option(13, 32)) }), 0, pcaps.ErrUnsupported, 0, int64(head), "editcap -C -4"},
 		{"option longer than its block", ngFile(func(f *ng) { f.iface(1, []byte{2, 0, 99, 0}) }), 0, nil, 0, int64(head), "option 2 of 99 bytes"},
-		{"year 2300", ngFile(func(f *ng) { f.iface(1).packet(0, 10_413_792_000*1e6, 60, 60, data) }), 0, nil, 1, int64(head + 20), "1970 to 2262"},
 		{"frame cut", madeNg(t)[:len(madeNg(t))-1], 2, pcaps.ErrTruncated, 3, -1, "of 132 bytes"},
 	}
 	for _, tt := range tests {
@@ -301,47 +307,9 @@ func TestReadError(t *testing.T) {
 }
 
 func TestLinkType(t *testing.T) {
-	for typ, want := range map[pcaps.LinkType]string{1: "Ethernet, link type 1", 113: "Linux cooked (SLL), link type 113", 147: "link type 147"} {
+	for typ, want := range map[pcaps.LinkType]string{1: "Ethernet, link type 1", 113: "Linux cooked (SLL), link type 113", 147: "user 0, link type 147", 3000: "link type 3000"} {
 		if got := typ.String(); got != want {
 			t.Errorf("%d is %q, want %q", typ, got, want)
 		}
 	}
-}
-
-// No bytes make the reader panic, give out a record that contradicts itself, or
-// take more memory than the file has.
-func FuzzReader(f *testing.F) {
-	f.Add([]byte{})
-	f.Add(madePcap(f, layers.LinkTypeEthernet, true))
-	f.Add(swapped(madePcap(f, layers.LinkTypeLinuxSLL, false)))
-	f.Add(madePcap(f, layers.LinkTypeEthernet, false)[:130])
-	f.Add(madeNg(f))
-	f.Add(madeNg(f)[:200])
-	f.Add(little().offset(3600).b)
-	g := &ng{order: binary.BigEndian}
-	f.Add(g.section(1, 0).iface(1, g.option(2, 'e', 't', 'h'), g.option(9, 12), g.option(11, 0), g.option(0)).packet(0, 1, 20, 20, frame(20, 1)).b)
-	f.Add(little().section(1, 0).iface(1).block(2, obsoletePacket(frame(20, 1))).section(1, 0).b)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		records, err := read(b)
-		total := 0
-		for i, r := range records {
-			total += len(r.Data)
-			if len(r.Data) > r.Len || r.Time < 0 {
-				t.Errorf("record %d: %d of %d bytes at %d", i+1, len(r.Data), r.Len, r.Time)
-			}
-		}
-		if total > len(b) {
-			t.Errorf("%d bytes of frames in a file of %d", total, len(b))
-		}
-		if err == nil {
-			if len(records) == 0 {
-				t.Error("no records and no error")
-			}
-			return
-		}
-		e := new(pcaps.Error)
-		if !errors.As(err, &e) || e.Offset > int64(len(b)) {
-			t.Errorf("error %v does not say where", err)
-		}
-	})
 }

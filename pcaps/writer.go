@@ -4,18 +4,17 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 )
 
-// Writer writes a pcap file of Ethernet frames with nanosecond time stamps.
+// Writer writes a capture.
 //
 // It writes a file beside the one that was asked for and gives it the right name
 // in Close, so that whatever goes wrong leaves what was there before. A path
@@ -23,15 +22,25 @@ import (
 type Writer struct {
 	path, temp string // temp is "" where path is written to directly
 	file       *os.File
+	packer     io.WriteCloser // nil where nothing is packed
 	buf        *bufio.Writer
-	pcap       *pcapgo.Writer
+	enc        encoder
 	err        error // the first error; sticks
 }
 
-// Create begins a capture. Call Close to keep it or Abort to drop it; Abort
+// Create begins a pcap file of Ethernet frames with nanosecond time stamps.
+func Create(path string) (*Writer, error) { return CreateAs(path, Format{}) }
+
+// CreateAs begins a capture. Call Close to keep it or Abort to drop it; Abort
 // after Close does nothing, so it may be deferred.
-func Create(path string) (*Writer, error) {
-	w := &Writer{path: path}
+func CreateAs(path string, f Format) (*Writer, error) {
+	if f.SnapLen < 0 || f.SnapLen > MaxFrame {
+		return nil, fmt.Errorf("capture %q: snap length of %d bytes, need 1 to %d", path, f.SnapLen, MaxFrame)
+	}
+	if f.LinkType == 0 {
+		f.LinkType = Ethernet
+	}
+	w := &Writer{path: path, enc: encoder{format: f}}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		w.path = target // replace what a link points to, not the link
 	}
@@ -49,33 +58,78 @@ func Create(path string) (*Writer, error) {
 		return nil, fmt.Errorf("capture %q: %w", path, cause(err))
 	}
 	w.buf = bufio.NewWriterSize(w.file, 1<<18)
-	w.pcap = pcapgo.NewWriterNanos(w.buf)
-	if err := w.pcap.WriteFileHeader(maxFrame, layers.LinkTypeEthernet); err != nil {
-		w.Abort()
-		return nil, fmt.Errorf("capture %q: %w", path, cause(err))
+	switch f.Compression {
+	case Gzip:
+		w.packer = gzip.NewWriter(w.file)
+	case Zstd:
+		// Without goroutines, so that an Abort leaves none behind.
+		if w.packer, err = zstd.NewWriter(w.file, zstd.WithEncoderConcurrency(1)); err != nil {
+			w.Abort()
+			return nil, fmt.Errorf("capture %q: %w", path, err)
+		}
+	}
+	if w.packer != nil {
+		w.buf.Reset(w.packer)
 	}
 	return w, nil
 }
 
-// Write adds a frame of 14 to 262,144 bytes without FCS, captured at the time
-// at: ns since 1970, before 2106 (a pcap file has 32 bits for the seconds).
-// After an error the capture is lost: every call returns the error again.
-func (w *Writer) Write(frame []byte, at int64) error {
-	if w.err != nil {
-		return w.err
+// Write adds a whole frame of 14 bytes or more without FCS, captured at the time
+// at: ns since 1970, up to Container.Last. After an error the capture is lost:
+// every call returns the error again.
+func (w *Writer) Write(frame []byte, at int64) error { return w.WriteCut(frame, len(frame), at) }
+
+// WriteCut adds what there is of a frame that had length bytes.
+func (w *Writer) WriteCut(frame []byte, length int, at int64) error {
+	if w.err == nil && (len(frame) < etherLen || len(frame) > MaxFrame) {
+		w.err = fmt.Errorf("capture %q: frame of %d bytes, need %d to %d", w.path, len(frame), etherLen, MaxFrame)
 	}
-	switch seconds := at / int64(time.Second); {
-	case at < 0 || seconds > 1<<32-1:
-		w.err = fmt.Errorf("capture %q: time of %d ns is outside of the years 1970 to 2106", w.path, at)
-	case len(frame) < 14 || len(frame) > maxFrame:
-		w.err = fmt.Errorf("capture %q: frame of %d bytes, need 14 to %d", w.path, len(frame), maxFrame)
-	default:
-		info := gopacket.CaptureInfo{Timestamp: time.Unix(0, at), CaptureLength: len(frame), Length: len(frame)}
-		if err := w.pcap.WritePacket(info, frame); err != nil {
+	return w.WriteRecord(Record{Data: frame, Len: length, Time: at, LinkType: w.enc.format.LinkType})
+}
+
+// WriteRecord adds a record as it is, with its own link type and, in a pcapng
+// file, as a frame of an interface that stands for its own: the first record of
+// each has the interface described. A pcap file has the link type of its first
+// record, and takes no other. The clock is not looked at.
+func (w *Writer) WriteRecord(r Record) error {
+	if w.err == nil {
+		if err := w.record(r); err != nil {
 			w.err = fmt.Errorf("capture %q: %w", w.path, cause(err))
 		}
 	}
 	return w.err
+}
+
+func (w *Writer) record(r Record) error {
+	switch {
+	case r.Time < 0 || r.Time > w.enc.format.Container.Last():
+		return fmt.Errorf("time of %d ns is outside of the years 1970 to %s", r.Time, w.enc.format.Container.until())
+	case r.Len < len(r.Data) || r.Len > 1<<31-1:
+		return fmt.Errorf("frame of %d bytes, %d of them captured", r.Len, len(r.Data))
+	}
+	r.Data = r.Data[:min(len(r.Data), w.enc.snap())]
+	if err := w.begin(r.LinkType); err != nil {
+		return err
+	}
+	head, tail, err := w.enc.record(r)
+	if err != nil {
+		return err
+	}
+	for _, b := range [...][]byte{head, r.Data, tail} {
+		if _, err := w.buf.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin writes the file header, if that was not done.
+func (w *Writer) begin(link LinkType) error {
+	if w.enc.begun {
+		return nil
+	}
+	_, err := w.buf.Write(w.enc.begin(link))
+	return err
 }
 
 // Close finishes the file and gives it its name. Where that or an earlier Write
@@ -86,7 +140,13 @@ func (w *Writer) Close() error {
 	}
 	err := w.err
 	if err == nil {
+		err = w.begin(w.enc.format.LinkType) // of a capture without a frame
+	}
+	if err == nil {
 		err = w.buf.Flush()
+	}
+	if err == nil && w.packer != nil {
+		err = w.packer.Close()
 	}
 	if e := w.file.Close(); err == nil {
 		err = e
