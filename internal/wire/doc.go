@@ -3,10 +3,14 @@
 // update, the tag that a frame carries so that its receiver can count it, and
 // fingerprints for frames that carry none.
 //
-// Nothing here allocates, keeps a reference to a frame, or holds state: every
-// function may be called from any goroutine. Offsets are bytes from the first
-// byte of the destination MAC address; lengths are without FCS unless a name
-// says otherwise.
+// Parse finds the outer layers, for hot paths; a Stack finds all of them, through
+// tunnels and what ICMP errors quote, and keeps their checksums when a field
+// changes.
+//
+// Nothing here allocates. Functions keep no reference to a frame and hold no
+// state: they may be called from any goroutine. A Stack holds one frame and
+// belongs to one goroutine. Offsets are bytes from the first byte of the
+// destination MAC address; lengths are without FCS unless a name says otherwise.
 //
 // The tag stands in the last 18 bytes of the IP payload, so a VLAN tag pushed
 // or popped, Ethernet padding and the removal of an outer GTP-U header leave
