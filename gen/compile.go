@@ -49,6 +49,12 @@ func Compile(specs []Spec, t Target) (*Source, error) {
 	if p.Order, err = src.order(specs, p.Streams, t.LinkBits); err != nil {
 		return nil, err
 	}
+	if src.Plan, err = plan.New(p); err != nil {
+		return nil, err
+	}
+	if p.Script, err = src.impair(specs, src.Plan, t); err != nil || p.Script == nil {
+		return src, err
+	}
 	src.Plan, err = plan.New(p)
 	return src, err
 }

@@ -3,6 +3,7 @@ package gen
 import (
 	"go.yaml.in/yaml/v4"
 
+	"squall/internal/impair"
 	"squall/internal/strict"
 )
 
@@ -19,17 +20,33 @@ func Load(name string, data []byte) ([]Spec, error) {
 	}
 	var streams []Spec
 	var seed uint64
+	var impairments []string
 	top := strict.NewMarks(f)
-	if err := top.Mapping(root, "", strict.Keys{"seed": top.Number(&seed), "streams": Streams(top, &streams)}); err != nil {
+	if err := top.Mapping(root, "", strict.Keys{"seed": top.Number(&seed), "impair": Impair(top, &impairments), "streams": Streams(top, &streams)}); err != nil {
 		return nil, err
 	}
 	if len(streams) == 0 {
 		return nil, f.Errorf(strict.At(root), "no streams: need a list under the key streams")
 	}
 	for k := range streams {
-		streams[k].Seed = seed
+		streams[k].Seed, streams[k].Impair = seed, impairments
 	}
 	return streams, nil
+}
+
+// Impair reads a list of impairments from a part of a file.
+func Impair(of *strict.Marks, to *[]string) strict.Reader {
+	return of.List(func(n *yaml.Node, path string) error {
+		var rule string
+		if err := of.Text(&rule)(n, path); err != nil {
+			return err
+		}
+		if _, err := impair.Parse(rule); err != nil {
+			return of.Errorf(path, "%w", err)
+		}
+		*to = append(*to, rule)
+		return nil
+	})
 }
 
 // Streams reads a list of streams, whose names differ, from a part of a file.

@@ -44,6 +44,9 @@ type Spec struct {
 	// Seed is what everything random in the stream comes from. Streams of one
 	// seed still differ from each other.
 	Seed uint64
+	// Impair is what is done on purpose to the frames of all streams together, as
+	// one sequence: rules of package impair, the same in every stream of a file.
+	Impair []string
 
 	marks *strict.Marks // where in a file each part stands; nil for one not from a file
 }
@@ -89,6 +92,11 @@ type Target struct {
 	SrcMAC, DstMAC net.HardwareAddr
 	MTU            int    // of the sending port, bytes of the L3 packet; 0: no bound
 	LinkBits       uint64 // link speed in bits a second, for rates in percent; 0: unknown
+	// Rate is what all streams together are sent at, see pace.ParseRate; empty: at
+	// their own rates. It is needed for impairments that are told by a time.
+	Rate string
+	// Cores is how many plans share the rate between them; 0: one.
+	Cores int
 }
 
 // Source is what streams compile to.

@@ -32,6 +32,9 @@ type Hop struct {
 	// Retried is how often the port refused a frame that was then sent again: it
 	// may count them as dropped, and they are not lost.
 	Retried uint64
+	// Shared: its counters count frames of another way too (the IP layer of a
+	// router that is passed both ways). They name no more than is missing.
+	Shared bool
 }
 
 // View is one counter that sees a loss.
@@ -67,7 +70,7 @@ func points(way []Hop) []point {
 			ps = append(ps, h.in(way[:i], way[i+1:])...)
 		case Forward:
 			for _, names := range forwardPoints {
-				ps = append(ps, point{views: views(h.Where, names...)})
+				ps = append(ps, point{views: views(h.Where, names...), doubtful: h.Shared})
 			}
 		case Ring:
 			ps = append(ps, point{views: views(h.Where, RingDrops)})

@@ -64,6 +64,15 @@ func NewContentMatcher(stream uint16, pass []uint64, total uint64) *ContentMatch
 	return m
 }
 
+// Also has the frame at the index of the pass be known by another fingerprint too:
+// one that leaves with a wrong bit. Nothing may run while it does.
+func (m *ContentMatcher) Also(index uint32, print uint64) {
+	alike := m.byPrint[print]
+	if i, there := slices.BinarySearch(alike, index); !there {
+		m.byPrint[print] = slices.Insert(alike, i, index)
+	}
+}
+
 // Match returns the arrival of a frame that came at that time (CLOCK_MONOTONIC
 // ns).
 func (m *ContentMatcher) Match(frame []byte, at int64) (Arrival, Match) {

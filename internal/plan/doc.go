@@ -17,6 +17,9 @@
 // patches. A captured stream is a table of whole frames without patches, and
 // the plan then has due times as well.
 //
+// A Script, where there is one, stands in front: it says which frame leaves as
+// number i, so that frames can be left out, doubled, moved and corrupted.
+//
 // Everything in a plan is data: a program engine copies the tables into kernel
 // maps and does what Stream.Write does, field by field.
 //

@@ -17,16 +17,23 @@ type Plan struct {
 	// Order says which stream frame i belongs to: Streams[Order[i%len(Order)]].
 	// Empty where there is one stream.
 	Order []uint16
-	// Due holds for each frame of one pass when it is to go, in ns from the
-	// first frame of the pass, rising; nil where a rate says when.
+	// Due holds for each frame of one pass, as they leave, when it is to go, in ns
+	// from the first frame of the pass, rising; nil where a rate says when.
 	Due []int64
-	// Pass is how many frames one pass has: frame Pass is frame 0 again, with
+	// Pass is how many frames leave in one pass: frame Pass is frame 0 again, with
 	// its sequence number going on. 0: the plan never repeats.
 	Pass uint64
+	// Script, if not nil, says in which order frames leave. Whatever is asked of
+	// frame i is then of the i-th that leaves, but for Original.
+	Script *Script
 
 	rank  []uint32 // earlier slots of the same stream, a slot
 	cycle []uint64 // slots of a stream in one cycle, a stream
 	max   int
+
+	// Where there is a script: moves of its blocks and slots of the order, a stream.
+	first, loop []uint64
+	slots       [][]uint32
 }
 
 // New checks the plan and makes it ready. It returns an error where streams
@@ -72,12 +79,31 @@ func New(p Plan) (*Plan, error) {
 			return nil, fmt.Errorf("stream %d has no slot in the order", p.Streams[k].ID)
 		}
 	}
+	if p.Script != nil {
+		if err := p.Script.check(&p); err != nil {
+			return nil, err
+		}
+		if p.Pass > 0 && (p.Pass != uint64(len(p.Script.Loop.Moves)) || p.Script.First.In > 0) {
+			return nil, fmt.Errorf("script of %d frames: a pass has %d", len(p.Script.Loop.Moves), p.Pass)
+		}
+		p.first, p.loop = p.tally(&p.Script.First), p.tally(&p.Script.Loop)
+		p.slots = make([][]uint32, len(p.Streams))
+		for i, k := range p.Order {
+			p.slots[k] = append(p.slots[k], uint32(i))
+		}
+	}
 	return &p, nil
 }
 
 // Entry returns the stream of frame i and which of that stream's frames it is:
 // the sequence number its tag carries.
 func (p *Plan) Entry(i uint64) (*Stream, uint64) {
+	f, _ := p.Source(i)
+	return p.entry(f)
+}
+
+// entry is Entry without a script.
+func (p *Plan) entry(i uint64) (*Stream, uint64) {
 	if len(p.Order) == 0 {
 		return p.Streams[0], i
 	}
@@ -88,8 +114,18 @@ func (p *Plan) Entry(i uint64) (*Stream, uint64) {
 }
 
 // Sent returns how many of the first n frames of the plan belong to the stream
-// at index k of Streams: what a receiver may expect of it after n frames.
+// at index k of Streams: what a receiver may expect of it after n frames, copies
+// that a script makes among them.
 func (p *Plan) Sent(k int, n uint64) uint64 {
+	if p.Script != nil {
+		return p.left(k, n)
+	}
+	return p.Among(k, n)
+}
+
+// Among returns how many of the first n frames of the plan in its own order belong
+// to the stream at index k.
+func (p *Plan) Among(k int, n uint64) uint64 {
 	if len(p.Order) == 0 {
 		return n
 	}
@@ -106,20 +142,31 @@ func (p *Plan) Sent(k int, n uint64) uint64 {
 // Write makes frame i in dst, which has at least MaxLen bytes, and returns its
 // length. now is the send time that a tag carries, CLOCK_MONOTONIC in ns.
 func (p *Plan) Write(dst []byte, i uint64, now int64) int {
-	s, j := p.Entry(i)
-	return s.Write(dst, j, now)
+	f, m := p.Source(i)
+	s, j := p.entry(f)
+	n := s.Write(dst, j, now)
+	if m.Flip != 0 {
+		m.Flip.Apply(dst[:n])
+	}
+	return n
 }
 
 // Mean returns the mean length of a frame as a fraction: the bytes without FCS
 // of n frames. It is exact over a whole number of cycles of order and sizes (to
 // 40 bits where many streams have no common cycle), and the expectation where
-// sizes are random.
+// sizes are random. Of a plan with a script it is that of what leaves in the loop.
 func (p *Plan) Mean() (bytes, n uint64) {
 	sum := new(big.Rat)
 	for i, s := range p.Streams {
 		total, k := s.mean()
 		share := big.NewRat(1, 1)
-		if len(p.Order) > 0 {
+		switch {
+		case p.Script != nil && p.loop[i] == 0:
+			continue
+		case p.Script != nil:
+			total, k = p.scripted(i)
+			share.SetFrac64(int64(p.loop[i]), int64(len(p.Script.Loop.Moves)))
+		case len(p.Order) > 0:
 			share.SetFrac64(int64(p.cycle[i]), int64(len(p.Order)))
 		}
 		mean := new(big.Rat).SetFrac(new(big.Int).SetUint64(total), new(big.Int).SetUint64(k))

@@ -11,6 +11,7 @@ type Table struct {
 	ends   []uint64 // nil where all have the length stride
 	n      int
 	max    int
+	mapped *mapping // nil: its own memory
 }
 
 // NewTable returns a table whose entries are stride bytes each. It keeps data.

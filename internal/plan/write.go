@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"runtime"
 
 	"squall/internal/wire"
 )
@@ -11,7 +12,9 @@ import (
 // those that do not.
 func (s *Stream) Write(dst []byte, j uint64, now int64) int {
 	if s.Sizes.Fixed() {
-		return copy(dst, s.Heads.At(j%uint64(s.Heads.Len())))
+		n := copy(dst, s.Heads.At(j%uint64(s.Heads.Len())))
+		runtime.KeepAlive(s.Heads.mapped) // until here the memory is not given back
+		return n
 	}
 	flow, class := s.Flow(j), s.class(j)
 	n := s.Sizes.Lens[class]

@@ -15,6 +15,9 @@ import (
 type Job struct {
 	Plan     *plan.Plan
 	Schedule pace.Schedule
+	// Start is when the schedule begins, CLOCK_MONOTONIC ns; 0: as soon as the
+	// sender is ready. Senders given one time keep together.
+	Start int64
 	// First is the plan's number of the first frame; the schedule's frame 0.
 	First uint64
 	// Count is how many frames to send; 0: until the time is over.
@@ -149,11 +152,18 @@ func NewStamps(n int) *Stamps {
 // those before.
 func (s *Stamps) Over(r *StampRing) { s.ring.Store(r) }
 
-// Set notes that frame seq is handed over at time at.
+// Set notes that frame seq is handed over at time at, which is not 0. Frames may come
+// out of order; one that is passed over is not known until it comes.
 func (s *Stamps) Set(seq uint64, at int64) {
 	r := s.ring.Load()
-	r.At[seq&uint64(len(r.At)-1)].Store(at)
-	r.N.Store(seq + 1)
+	n, size := r.N.Load(), uint64(len(r.At))
+	for q := max(n, seq-min(seq, size-1)); q < seq; q++ {
+		r.At[q&(size-1)].Store(0)
+	}
+	r.At[seq&(size-1)].Store(at)
+	if seq >= n {
+		r.N.Store(seq + 1)
+	}
 }
 
 // SentAt returns when frame seq was handed over, and false where it was not yet,
@@ -166,7 +176,7 @@ func (s *Stamps) SentAt(seq uint64) (int64, bool) {
 	}
 	at := r.At[seq&uint64(len(r.At)-1)].Load()
 	runtime.KeepAlive(r)
-	return at, true
+	return at, at != 0
 }
 
 // Rescheduler is a Sender whose schedule can be changed while it sends: frame 0

@@ -466,4 +466,11 @@ func TestStamps(t *testing.T) {
 			t.Errorf("frame %d: %d, %v, want it known: %v", seq, at, ok, want)
 		}
 	}
+	s.Set(12, 112) // 10 and 11 are passed over, and 11 comes later
+	s.Set(11, 113)
+	for seq, want := range map[uint64]int64{8: 0, 9: 109, 10: 0, 11: 113, 12: 112, 13: 0} {
+		if at, ok := s.SentAt(seq); at != want || ok != (want != 0) {
+			t.Errorf("frame %d: %d, %v, want %d", seq, at, ok, want)
+		}
+	}
 }

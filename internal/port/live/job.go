@@ -85,7 +85,9 @@ func (k *job) begin() error {
 	if k.Count > 0 {
 		st.Count = k.Count
 	}
-	k.start = pace.Now()
+	if k.start = k.Start; k.start == 0 {
+		k.start = pace.Now()
+	}
 	st.End, st.Last = math.MaxInt64, math.MaxInt64
 	if k.Duration > 0 {
 		k.end = k.start + int64(k.Duration)

@@ -42,6 +42,12 @@ func Supports(i port.Info) error {
 // Fits returns nil where the engine can send the plan on a port with the MTU,
 // else why not.
 func Fits(p *plan.Plan, mtu int) error {
+	switch {
+	case p.Script != nil:
+		return errScript
+	case p.Spooled():
+		return errSpooled
+	}
 	// xdp_ok_fwd_dev of include/linux/filter.h grants one VLAN tag.
 	if have, most := p.MaxLen(), mtu+wire.HeaderLen+4; have > most {
 		return fmt.Errorf("frame size %d is above what the port takes: at most %d", have+wire.FCSLen, most+wire.FCSLen)
@@ -49,3 +55,9 @@ func Fits(p *plan.Plan, mtu int) error {
 	_, err := tabulate(p)
 	return err
 }
+
+// errSpooled says why a plan larger than memory is not for this engine.
+var errSpooled = errors.New("frames stand in a file, being more than --preload-limit: the program needs them all in the kernel's memory")
+
+// errScript says why a plan with a script is not for this engine.
+var errScript = errors.New("impaired frames: the program numbers frames as they leave, so none can be left out, doubled or moved")

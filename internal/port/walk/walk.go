@@ -13,7 +13,7 @@ import (
 	"squall/internal/wire"
 )
 
-// Walk sends the job's frames through w, from now on, and returns when the count
+// Walk sends the job's frames through w, from the job's start on, and returns when the count
 // is sent, the time is over, ctx is cancelled (not an error) or w gives an
 // error. The account is right in every case.
 //
@@ -29,7 +29,7 @@ func Walk(ctx context.Context, w port.BatchWriter, job port.Job) (port.Sent, err
 	defer ownThread()()
 	k := newWalker(ctx, w, job)
 	defer k.cancel()
-	err := k.run()
+	err := job.Plan.Guard(k.run)
 	return k.account(), err
 }
 
@@ -65,7 +65,9 @@ func newWalker(ctx context.Context, w port.BatchWriter, job port.Job) *walker {
 	if job.Count > 0 {
 		k.left = job.Count
 	}
-	if _, max := job.Schedule.(pace.Max); !max {
+	switch job.Schedule.(type) {
+	case pace.Max, *pace.Manual:
+	default:
 		k.timed = true
 		k.errors = newLateness()
 	}
@@ -73,7 +75,10 @@ func newWalker(ctx context.Context, w port.BatchWriter, job port.Job) *walker {
 		k.job.CatchUp = pace.DefaultCatchUp
 	}
 
-	start := pace.Now()
+	start := job.Start
+	if start == 0 {
+		start = pace.Now()
+	}
 	k.sent.Start, k.sent.End = start, start
 	k.pacer = pace.NewPacer(job.Schedule, start, k.job.CatchUp)
 	k.cancel = func() {}
@@ -84,7 +89,7 @@ func newWalker(ctx context.Context, w port.BatchWriter, job port.Job) *walker {
 			k.last += k.job.CatchUp
 		}
 		// For a writer that waits for room while the time runs out.
-		ctx, k.cancel = context.WithDeadline(ctx, time.Now().Add(time.Duration(k.last-start)))
+		ctx, k.cancel = context.WithDeadline(ctx, time.Now().Add(time.Duration(k.last-pace.Now())))
 	}
 	k.ctx, k.stop = ctx, ctx.Done()
 	return k
@@ -143,7 +148,9 @@ func (k *walker) fill(slots []port.Slot) {
 	for n := range slots {
 		now := pace.Now()
 		if k.job.Stamps != nil {
-			k.job.Stamps.Set(seq, now)
+			if f, m := k.job.Plan.Source(seq); !m.Copy {
+				k.job.Stamps.Set(f, now)
+			}
 		}
 		slots[n].Len = k.job.Plan.Write(slots[n].Data, seq, now)
 		k.lens[n] = slots[n].Len
