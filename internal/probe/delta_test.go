@@ -30,6 +30,9 @@ func TestDelta(t *testing.T) {
 		{"width unknown, small: reset", 0, false, 1000, 10, 10, Reset},
 		{"width unknown, 32 bits nearly full: wrap", 0, false, 4_000_000_000, 10, 294_967_306, Wrapped},
 		{"width unknown, over 32 bits: reset", 0, false, 5_000_000_000, 10, 10, Reset},
+		{"width unknown, fell by less than half: a level", 0, false, 1000, 501, 0, Fell},
+		{"width unknown, over 32 bits, a level", 0, false, 9_000_000_000, 8_000_000_000, 0, Fell},
+		{"width unknown, 64 bits nearly full: wrap", 0, false, math.MaxUint64, 4, 5, Wrapped},
 		{"level falls", 32, true, 5, 1, 0, ""},
 		{"level rises", 32, true, 1, 5, 0, ""},
 	}

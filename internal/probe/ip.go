@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -69,6 +70,28 @@ func (p IP) Read() (Reading, error) {
 		return Reading{}, fmt.Errorf("%s: %w", p.Name(), err)
 	}
 	return r, nil
+}
+
+func (IP) sources() []source {
+	return []source{{glob: "/proc/net/snmp"}, {glob: "/proc/net/netstat"}, {glob: "/proc/net/snmp6"}}
+}
+
+// parse reads the tables of another machine's shell.
+func (IP) parse(t texts) ([]Counter, error) {
+	var all []Counter
+	for _, path := range [...]string{"/proc/net/snmp", "/proc/net/netstat"} {
+		in, err := t.need(path)
+		if err != nil {
+			return nil, err
+		}
+		counters, err := parseSNMP("ip", in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		all = append(all, counters...)
+	}
+	counters, err := parseSNMP6("ip", bytes.NewReader(t["/proc/net/snmp6"]))
+	return append(all, counters...), err
 }
 
 // ipSettings stand in the table of counters but are settings.

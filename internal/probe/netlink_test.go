@@ -48,16 +48,16 @@ func TestParseLink(t *testing.T) {
 		want  []Counter
 	}{
 		{"newer kernel", attr(unix.IFLA_STATS64, u64s(full...)), len(linkStats), []Counter{
-			{"eth1", "rx_packets", 1 << 40, 64, false},
-			{"eth1", "tx_dropped", 1<<40 + 7, 64, false},
-			{"eth1", "rx_missed_errors", 1<<40 + 15, 64, false},
-			{"eth1", "rx_otherhost_dropped", 1<<40 + 24, 64, false},
+			{Where: "eth1", Name: "rx_packets", Value: 1 << 40, Bits: 64},
+			{Where: "eth1", Name: "tx_dropped", Value: 1<<40 + 7, Bits: 64},
+			{Where: "eth1", Name: "rx_missed_errors", Value: 1<<40 + 15, Bits: 64},
+			{Where: "eth1", Name: "rx_otherhost_dropped", Value: 1<<40 + 24, Bits: 64},
 		}},
-		{"older kernel", attr(unix.IFLA_STATS64, u64s(1, 2, 3)), 3, []Counter{{"eth1", "rx_bytes", 3, 64, false}}},
+		{"older kernel", attr(unix.IFLA_STATS64, u64s(1, 2, 3)), 3, []Counter{{Where: "eth1", Name: "rx_bytes", Value: 3, Bits: 64}}},
 		{"state", join(attr(unix.IFLA_OPERSTATE, []byte{6}), attr(unix.IFLA_CARRIER, []byte{1}), attr(unix.IFLA_CARRIER_CHANGES, u32s(3))), 3, []Counter{
-			{"eth1", "carrier", 1, 0, true},
-			{"eth1", "operstate", 6, 0, true},
-			{"eth1", "carrier_changes", 3, 32, false},
+			{Where: "eth1", Name: "carrier", Value: 1, Level: true},
+			{Where: "eth1", Name: "operstate", Value: 6, Level: true},
+			{Where: "eth1", Name: "carrier_changes", Value: 3, Bits: 32},
 		}},
 		{"nothing of ours", attr(unix.IFLA_MTU, u32s(1500)), 0, nil},
 	}
@@ -92,13 +92,13 @@ func TestParseQdisc(t *testing.T) {
 	pkt64 := attr(statsPkt64, u64s(1<<32+7))
 	counters := func(prefix string, packets uint64) []Counter {
 		return []Counter{
-			{"eth1", prefix + "packets", packets, 64, false},
-			{"eth1", prefix + "bytes", 1 << 33, 64, false},
-			{"eth1", prefix + "qlen", 1, 0, true},
-			{"eth1", prefix + "backlog", 2, 0, true},
-			{"eth1", prefix + "drops", 3, 32, false},
-			{"eth1", prefix + "requeues", 4, 32, false},
-			{"eth1", prefix + "overlimits", 5, 32, false},
+			{Where: "eth1", Name: prefix + "packets", Value: packets, Bits: 64},
+			{Where: "eth1", Name: prefix + "bytes", Value: 1 << 33, Bits: 64},
+			{Where: "eth1", Name: prefix + "qlen", Value: 1, Level: true},
+			{Where: "eth1", Name: prefix + "backlog", Value: 2, Level: true},
+			{Where: "eth1", Name: prefix + "drops", Value: 3, Bits: 32},
+			{Where: "eth1", Name: prefix + "requeues", Value: 4, Bits: 32},
+			{Where: "eth1", Name: prefix + "overlimits", Value: 5, Bits: 32},
 		}
 	}
 	tests := []struct {

@@ -37,38 +37,38 @@ func TestParseFixtures(t *testing.T) {
 		want  []Counter
 	}{
 		{"softnet_stat-6.18", parseSoftnet, 2 * 6, []Counter{
-			{"softnet", "cpu0.processed", 12, 32, false},
-			{"softnet", "cpu0.dropped", 0, 32, false},
-			{"softnet", "cpu3.processed", 7011, 32, false}, // the CPU's own number: 1 and 2 are offline
-			{"softnet", "cpu3.dropped", 4294967294, 32, false},
-			{"softnet", "cpu3.time_squeeze", 7, 32, false},
-			{"softnet", "cpu3.received_rps", 10, 32, false},
-			{"softnet", "cpu3.flow_limit", 3, 32, false},
-			{"softnet", "cpu3.backlog_len", 5, 0, true},
+			{Where: "softnet", Name: "cpu0.processed", Value: 12, Bits: 32},
+			{Where: "softnet", Name: "cpu0.dropped", Value: 0, Bits: 32},
+			{Where: "softnet", Name: "cpu3.processed", Value: 7011, Bits: 32}, // the CPU's own number: 1 and 2 are offline
+			{Where: "softnet", Name: "cpu3.dropped", Value: 4294967294, Bits: 32},
+			{Where: "softnet", Name: "cpu3.time_squeeze", Value: 7, Bits: 32},
+			{Where: "softnet", Name: "cpu3.received_rps", Value: 10, Bits: 32},
+			{Where: "softnet", Name: "cpu3.flow_limit", Value: 3, Bits: 32},
+			{Where: "softnet", Name: "cpu3.backlog_len", Value: 5, Level: true},
 		}},
 		{"softnet_stat-4.19", parseSoftnet, 2 * 5, []Counter{
-			{"softnet", "cpu0.processed", 0x015c73c6, 32, false},
-			{"softnet", "cpu0.dropped", 18, 32, false},
-			{"softnet", "cpu1.processed", 1, 32, false},
+			{Where: "softnet", Name: "cpu0.processed", Value: 0x015c73c6, Bits: 32},
+			{Where: "softnet", Name: "cpu0.dropped", Value: 18, Bits: 32},
+			{Where: "softnet", Name: "cpu1.processed", Value: 1, Bits: 32},
 		}},
 		{"snmp", ip("lab-r"), 20, []Counter{
-			{"lab-r", "Ip.Forwarding", 1, 64, true},
-			{"lab-r", "Ip.InHdrErrors", 2, 64, false},
-			{"lab-r", "Ip.ForwDatagrams", 6000, 64, false},
-			{"lab-r", "Ip.InDiscards", 3, 64, false},
-			{"lab-r", "Ip.OutDiscards", 4, 64, false},
-			{"lab-r", "Ip.OutNoRoutes", 5, 64, false},
-			{"lab-r", "Ip.OutTransmits", 12337, 64, false},
+			{Where: "lab-r", Name: "Ip.Forwarding", Value: 1, Bits: 64, Level: true},
+			{Where: "lab-r", Name: "Ip.InHdrErrors", Value: 2, Bits: 64},
+			{Where: "lab-r", Name: "Ip.ForwDatagrams", Value: 6000, Bits: 64},
+			{Where: "lab-r", Name: "Ip.InDiscards", Value: 3, Bits: 64},
+			{Where: "lab-r", Name: "Ip.OutDiscards", Value: 4, Bits: 64},
+			{Where: "lab-r", Name: "Ip.OutNoRoutes", Value: 5, Bits: 64},
+			{Where: "lab-r", Name: "Ip.OutTransmits", Value: 12337, Bits: 64},
 		}},
 		{"netstat", ip("ip"), 5, []Counter{
-			{"ip", "IpExt.InNoRoutes", 9, 64, false},
-			{"ip", "IpExt.InBcastPkts", 18446744073709551615, 64, false},
+			{Where: "ip", Name: "IpExt.InNoRoutes", Value: 9, Bits: 64},
+			{Where: "ip", Name: "IpExt.InBcastPkts", Value: 18446744073709551615, Bits: 64},
 		}},
 		{"snmp6", func(in io.Reader) ([]Counter, error) { return parseSNMP6("ip", in) }, 5, []Counter{
-			{"ip", "Ip6.InReceives", 101, 64, false},
-			{"ip", "Ip6.InDiscards", 3, 64, false},
-			{"ip", "Ip6.OutForwDatagrams", 90, 64, false},
-			{"ip", "Ip6.OutNoRoutes", 4, 64, false},
+			{Where: "ip", Name: "Ip6.InReceives", Value: 101, Bits: 64},
+			{Where: "ip", Name: "Ip6.InDiscards", Value: 3, Bits: 64},
+			{Where: "ip", Name: "Ip6.OutForwDatagrams", Value: 90, Bits: 64},
+			{Where: "ip", Name: "Ip6.OutNoRoutes", Value: 4, Bits: 64},
 		}},
 	}
 	for _, tt := range tests {

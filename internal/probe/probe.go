@@ -2,6 +2,7 @@ package probe
 
 import (
 	"errors"
+	"math"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,11 +19,50 @@ type Probe interface {
 
 // Counter is one number and where it stands.
 type Counter struct {
-	Where string // a port as [NETNS:]IFACE, a namespace, or "softnet"
+	Where string // a port as [NETNS:]IFACE, a namespace, "softnet", "cpu", a command's title
 	Name  string // the kernel's or the driver's own name
 	Value uint64
-	Bits  uint8 // width it wraps at, 32 or 64; 0 where the driver decides
+	Bits  uint8 // width it wraps at, 32 or 64; 0 where it is not known
 	Level bool  // a state (carrier, backlog), not a count: it also falls
+
+	// Float is the number where Value cannot hold it: with a sign, a fraction,
+	// or beyond 2^64. Value is then the nearest it can. It is 0 where Value says
+	// it all, so a reader of whole numbers need not look.
+	Float float64
+
+	// Of names the whole that this counter is a part of, as the ticks of one CPU
+	// in softirq are a part of all its ticks: between two readings the counters
+	// of one Where and Of have moved by 100 % together, and [Change.Share] is
+	// this one's part. Empty: of none.
+	Of string
+}
+
+// Number returns the counter's number, fraction and sign included. Whole
+// numbers over 2^53 are rounded.
+func (c Counter) Number() float64 {
+	if c.Float != 0 {
+		return c.Float
+	}
+	return float64(c.Value)
+}
+
+// set stores a number as it fits. NaN is the caller's to refuse.
+func (c *Counter) set(f float64) {
+	c.Value, c.Float = whole(f), 0
+	if float64(c.Value) != f {
+		c.Float = f
+	}
+}
+
+// whole is the natural number nearest to f.
+func whole(f float64) uint64 {
+	switch {
+	case f <= 0:
+		return 0
+	case f >= 1<<64:
+		return math.MaxUint64
+	}
+	return uint64(math.Round(f))
 }
 
 // Reading is what a probe found at one moment. No two counters share Where and

@@ -40,6 +40,19 @@ func (Softnet) Read() (Reading, error) {
 	return Reading{At: now(), Counters: counters}, nil
 }
 
+// Elsewhere sh(1) has no threads, and reads its own namespace's.
+const softnetPath = "/proc/net/softnet_stat"
+
+func (Softnet) sources() []source { return []source{{glob: softnetPath}} }
+
+func (Softnet) parse(t texts) ([]Counter, error) {
+	in, err := t.need(softnetPath)
+	if err != nil {
+		return nil, err
+	}
+	return parseSoftnet(in)
+}
+
 // softnetColumns by position; an empty name is a column that is always 0.
 // Kernels before 5.10 end before backlog_len and have no CPU number, and print
 // a line for each CPU in order.
