@@ -79,15 +79,22 @@ func Schedule(p *plan.Plan, t Timing) (pace.Schedule, error) {
 
 // period returns how long one pass takes, in ns.
 func period(due []int64) int64 {
-	last, gaps := due[len(due)-1], int64(len(due)-1)
+	last := due[len(due)-1]
+	return last + meanGap(last, len(due))
+}
+
+// meanGap returns the mean gap of n frames within a span of ns, rounded up; 0 where
+// there is none.
+func meanGap(span int64, n int) int64 {
+	gaps := int64(n - 1)
 	if gaps == 0 {
-		return last
+		return 0
 	}
-	gap := last / gaps
-	if last%gaps != 0 {
+	gap := span / gaps
+	if span%gaps != 0 {
 		gap++
 	}
-	return last + gap
+	return gap
 }
 
 // ParseSpeed reads a factor of speed as an exact fraction: a decimal number
