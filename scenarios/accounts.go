@@ -8,7 +8,6 @@ import (
 	"squall/internal/plan"
 	"squall/internal/port"
 	"squall/internal/port/xdpmeter"
-	"squall/replay"
 )
 
 // account is one stream's: kept here (meter.Stream) or in the kernel
@@ -128,7 +127,13 @@ func countHere(run uint16, phases []Phase) (*accounts, error) {
 				return nil, fmt.Errorf("phase %q: one replay a run", ph.Name)
 			}
 			a.stamps = port.NewStamps(stampsKept)
-			c.Content = meter.NewContentMatcher(ph.Plans[0].Streams[0].ID, replay.Fingerprints(ph.Plans[0]), ph.Count)
+			err := ph.Plans[0].Guard(func() error {
+				c.Content = contentMatcher(ph.Plans[0], ph.Count)
+				return nil
+			})
+			if err != nil {
+				return nil, fmt.Errorf("phase %q: %w", ph.Name, err)
+			}
 			c.Content.Times = a.stamps
 		}
 		for _, p := range ph.Plans {

@@ -23,7 +23,9 @@ func (r *run) balance(sent [][]port.Sent, changes []probe.Change) {
 		s := together(cores)
 		p := r.phase(i, s, cores)
 		for _, x := range p.Streams {
-			in.Streams = append(in.Streams, x.Meter)
+			m := x.Meter
+			m.Received += x.Copies // they were sent too
+			in.Streams = append(in.Streams, m)
 		}
 		in.Sent += s.Frames
 		retries += s.Retries
@@ -76,6 +78,7 @@ func (r *run) phase(i int, s port.Sent, cores []port.Sent) PhaseResult {
 	x := PhaseResult{
 		Name: p.Name, Engine: r.pair.Engine, Asked: p.Asked,
 		AskedPPS: asked(p, s.Frames, seconds), Seconds: seconds,
+		Began: r.time(s.Start), Ended: r.time(s.Start + int64(seconds*1e9)),
 		Sent: s.Frames, SentBytes: s.Bytes, Retries: s.Retries, Failed: s.Failed,
 		SendError: SendError(s.Error), Slipped: s.Slipped,
 		LossPeriods: []LossPeriod{}, Bursts: []Burst{},
@@ -84,7 +87,13 @@ func (r *run) phase(i int, s port.Sent, cores []port.Sent) PhaseResult {
 		x.AchievedPPS = float64(s.Frames) / seconds
 		x.AchievedMbit = float64(s.Bytes+s.Frames*wire.Overhead) * 8 / seconds / 1e6
 	}
+	for c, n := range r.intents[i] {
+		if n != nil {
+			n.left.Store(cores[c].Frames)
+		}
+	}
 	if r.pair.RX == nil {
+		x.Impaired = r.impaired(i, &x, cores)
 		return x
 	}
 	k := 0 // stream of the phase, plan by plan
@@ -93,7 +102,7 @@ func (r *run) phase(i int, s port.Sent, cores []port.Sent) PhaseResult {
 			n := pl.Sent(j, cores[c].Frames)
 			m := r.accounts.phases[i][k]
 			r.bursts[i][k].sent(s.Start, s.End)
-			m.Finish(n)
+			m.Finish(pl.Numbers(j, cores[c].Frames))
 			x.Streams = append(x.Streams, StreamResult{Stream: stream.ID, Name: stream.Name, Sent: n, Meter: m.Report()})
 			done, count := r.bursts[i][k].finish()
 			x.Bursts = append(x.Bursts, done...)
@@ -110,12 +119,16 @@ func (r *run) phase(i int, s port.Sent, cores []port.Sent) PhaseResult {
 	t := r.accounts.total(i)
 	x.Received, x.Lost, x.Duplicated, x.Reordered, x.Late = t.Received, t.Lost, t.Duplicated, t.Reordered, t.Late
 	x.Latency = Latency{Min: t.Latency.Min, P50: t.Latency.P50, P99: t.Latency.P99, P999: t.Latency.P999, Max: t.Latency.Max}
-	periods := t.LossPattern.Periods
+	periods, count := t.LossPattern.Periods, t.LossPattern.Count
+	if x.Impaired = r.impaired(i, &x, cores); x.Impaired != nil {
+		x.subtract(x.Impaired)
+		periods, count = r.periods(i)
+	}
 	for _, l := range periods[:min(len(periods), periodsKept)] {
 		l = within(l, s.Start, s.End)
 		x.LossPeriods = append(x.LossPeriods, LossPeriod{At: r.time(l.At), Until: r.time(l.Until), First: l.First, Frames: l.Frames, Stream: l.Stream})
 	}
-	x.LossPeriodCount = t.LossPattern.Count
+	x.LossPeriodCount = count
 	return x
 }
 

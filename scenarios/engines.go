@@ -28,8 +28,17 @@ type engine struct {
 	// where the receiver is a meter in the kernel.
 	receives func(port.Info) error
 	reader   func(*port.Port) (port.BatchReader, error)
+	// both opens a writer and a reader of one port, for what reacts to arrivals; nil
+	// where frames are not handed over one by one.
+	both func(*port.Port) (batcher, port.BatchReader, error)
 	// inKernel: a program sends. Engage readies the other end of a veth for it.
 	inKernel bool
+}
+
+// batcher is a writer that can also send whole plans.
+type batcher interface {
+	port.BatchWriter
+	port.Sender
 }
 
 // worker is one of the cores that send.
@@ -54,6 +63,9 @@ var engines = []engine{
 		},
 		receives: xdp.SupportsReader,
 		reader:   func(p *port.Port) (port.BatchReader, error) { return xdp.OpenReader(p, xdp.ReaderConfig{}) },
+		both: func(p *port.Port) (batcher, port.BatchReader, error) {
+			return xdp.OpenBoth(p, xdp.Config{}, xdp.ReaderConfig{})
+		},
 	},
 	{
 		name:     "packet",
@@ -64,7 +76,22 @@ var engines = []engine{
 		},
 		receives: packet.Supports,
 		reader:   func(p *port.Port) (port.BatchReader, error) { return packet.OpenReader(p, packet.ReaderConfig{}) },
+		both:     openPackets,
 	},
+}
+
+// openPackets opens the reader first: what answers the writer's first frame is then
+// seen.
+func openPackets(p *port.Port) (batcher, port.BatchReader, error) {
+	r, err := packet.OpenReader(p, packet.ReaderConfig{})
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := packet.Open(p, packet.Config{})
+	if err != nil {
+		return nil, nil, errors.Join(err, r.Close())
+	}
+	return w, r, nil
 }
 
 // openLive loads the plan as well: whether the kernel takes the program for it is

@@ -38,6 +38,9 @@ const (
 	EventStop   = "stop"   // the run was asked to stop
 	EventError  = "error"  // something of squall's own did not work
 	EventSettle = "settle" // sending is over
+	// EventImpairment is what squall did to frames on purpose in the second that is
+	// over: a line each, or one for all.
+	EventImpairment = "impairment"
 )
 
 // Event is something that happened: one line of events.ndjson.
@@ -49,7 +52,7 @@ type Event struct {
 	Port   string    `json:"port,omitempty"`
 	Text   string    `json:"text,omitempty"`
 	Frames uint64    `json:"frames,omitempty"`
-	// First is the sequence number of the first lost frame of a loss event,
+	// First is the sequence number of the first frame of a loss or impairment event,
 	// Until when the first frame behind it arrived.
 	First uint64     `json:"first,omitempty"`
 	Until *time.Time `json:"until,omitempty"`

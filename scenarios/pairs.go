@@ -15,10 +15,11 @@ type Lane struct {
 	Config Config
 }
 
-// RunPairs runs several pairs side by side, each with its own account and ledger,
-// and returns their sum with the single results in Pairs. One lane is a plain Run.
-// The Observer of the first lane is told of all, each sample and event with its
-// pair.
+// RunPairs runs several pairs side by side, each with its own account and ledger.
+// Their first phases begin at one time, that of Job.Start: schedules of several
+// ports keep together for as long as none of them slips. It returns their sum with
+// the single results in Pairs. One lane is a plain Run. The Observer of the first
+// lane is told of all, each sample and event with its pair.
 func RunPairs(ctx context.Context, lanes []Lane) (*Result, error) {
 	if len(lanes) == 1 {
 		return Run(ctx, lanes[0].Pair, lanes[0].Config)
@@ -26,9 +27,12 @@ func RunPairs(ctx context.Context, lanes []Lane) (*Result, error) {
 	tell := &teller{o: lanes[0].Config.Observer}
 	results, errs := make([]*Result, len(lanes)), make([]error, len(lanes))
 	var all sync.WaitGroup
+	guests := newMeeting(len(lanes))
 	for i, l := range lanes {
+		l.Config.meet = &guests[i]
 		l.Config.Observer = ofPair{tell, l.name()}
 		all.Go(func() {
+			defer guests[i].leave()
 			if results[i], errs[i] = Run(ctx, l.Pair, l.Config); errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", l.name(), errs[i])
 			}
@@ -69,7 +73,7 @@ func (n ofPair) Event(e Event) {
 // pairs.
 func sum(results []*Result) *Result {
 	first := results[0]
-	r := &Result{Schema: Schema, Name: first.Name, Version: first.Version, Host: first.Host, Started: first.Started, Pairs: results}
+	r := &Result{Schema: Schema, Name: first.Name, Version: first.Version, Host: first.Host, Started: first.Started, Capture: first.Capture, Pairs: results}
 	r.Ledger.Named = []ledger.Term{}
 	r.Verdict = Verdict{Result: Pass, Reasons: []string{}, Checks: []Check{}}
 	for i, x := range results {
@@ -106,6 +110,12 @@ func (p *PhaseResult) add(x *PhaseResult) {
 	p.AchievedPPS += x.AchievedPPS
 	p.AchievedMbit += x.AchievedMbit
 	p.Seconds = max(p.Seconds, x.Seconds)
+	if p.Began.IsZero() || x.Began.Before(p.Began) {
+		p.Began = x.Began
+	}
+	if x.Ended.After(p.Ended) {
+		p.Ended = x.Ended
+	}
 	p.Sent += x.Sent
 	p.SentBytes += x.SentBytes
 	p.Retries += x.Retries
@@ -118,6 +128,7 @@ func (p *PhaseResult) add(x *PhaseResult) {
 	p.Foreign += x.Foreign
 	p.LossPeriodCount += x.LossPeriodCount
 	p.BurstCount += x.BurstCount
+	p.Impaired = p.Impaired.add(x.Impaired)
 	p.Slipped = max(p.Slipped, x.Slipped)
 	if p.Latency.Min == 0 || x.Latency.Min > 0 && x.Latency.Min < p.Latency.Min {
 		p.Latency.Min = x.Latency.Min

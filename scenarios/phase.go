@@ -57,14 +57,17 @@ func (p *Phase) check(receiver bool) error {
 	if _, err := share(p.Schedule, len(p.Plans)); err != nil {
 		return fmt.Errorf("phase %q: %w", p.Name, err)
 	}
+	if receiver {
+		return p.held()
+	}
 	return nil
 }
 
-// job is what core k of the phase does.
-func (p *Phase) job(k int) port.Job {
+// job is what core k of the phase does, from the time start on (0: at once).
+func (p *Phase) job(k int, start int64) port.Job {
 	n := uint64(len(p.Plans))
 	s, _ := share(p.Schedule, len(p.Plans)) // checked
-	j := port.Job{Plan: p.Plans[k], Schedule: s, Duration: p.Duration}
+	j := port.Job{Plan: p.Plans[k], Schedule: s, Duration: p.Duration, Start: start}
 	if p.Count > 0 {
 		j.Count = p.Count / n
 		if uint64(k) < p.Count%n {

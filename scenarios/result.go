@@ -29,6 +29,10 @@ type Result struct {
 	Verdict Verdict       `json:"verdict"`
 	Phases  []PhaseResult `json:"phases"`
 	Ledger  ledger.Ledger `json:"ledger"`
+	// Capture is what became of the records of a replay's captures.
+	Capture *Capture `json:"capture,omitempty"`
+	// Conversations are those of a replay in lockstep.
+	Conversations *Conversations `json:"conversations,omitempty"`
 	// Foreign are frames with the tag of another run.
 	Foreign uint64 `json:"foreign"`
 	// Strays are frames that came in on the receiving port and are not squall's,
@@ -50,6 +54,9 @@ type PhaseResult struct {
 	AchievedPPS  float64 `json:"achieved_pps"`
 	AchievedMbit float64 `json:"achieved_mbit"`
 	Seconds      float64 `json:"seconds"`
+	// Began and Ended are when its sending did.
+	Began time.Time `json:"began"`
+	Ended time.Time `json:"ended"`
 
 	Sent       uint64 `json:"sent"`
 	SentBytes  uint64 `json:"sent_bytes"`
@@ -72,15 +79,21 @@ type PhaseResult struct {
 	SendError SendError `json:"send_error_ns"`
 	Slipped   int64     `json:"slipped_ns"` // schedule given up after stalls
 
+	// Impaired is what was done to the frames on purpose. Lost, Duplicated, Reordered
+	// and the loss periods are then what happened beyond it.
+	Impaired *Impaired `json:"impaired,omitempty"`
+
 	// Streams have every figure of the meter, one by one.
 	Streams []StreamResult `json:"streams,omitempty"`
 }
 
 // StreamResult is one stream's account.
 type StreamResult struct {
-	Stream uint16       `json:"stream"`
-	Name   string       `json:"name"`
-	Sent   uint64       `json:"sent"`
+	Stream uint16 `json:"stream"`
+	Name   string `json:"name"`
+	Sent   uint64 `json:"sent"`
+	// Copies are duplicates that arrived and were made on purpose.
+	Copies uint64       `json:"copies,omitempty"`
 	Meter  meter.Report `json:"meter"`
 }
 

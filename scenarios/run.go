@@ -37,9 +37,13 @@ type Config struct {
 	// Tolerance is the share of a phase's rate that squall may fall short by; 0:
 	// DefaultTolerance.
 	Tolerance float64
-	// Warnings are known before the run and stand in its result.
+	// Warnings are known before the run and stand in its result; so does Capture.
 	Warnings []string
+	Capture  *Capture
 	Observer Observer // nil: nobody
+
+	// meet, of several runs, has their first phases begin at one time.
+	meet *guest
 }
 
 // settleMost bounds the settling, beyond Config.Settle: a DUT that still delivers
@@ -52,6 +56,7 @@ type run struct {
 	pair     *Pair
 	accounts *accounts
 	bursts   [][]*bursts // as accounts.phases
+	intents  [][]*intent // a plan of each phase; nil: it leaves as it is
 	tell     teller
 	wall     int64 // CLOCK_REALTIME less CLOCK_MONOTONIC, ns
 	result   *Result
@@ -66,6 +71,15 @@ func Run(ctx context.Context, pair *Pair, c Config) (*Result, error) {
 	if err := pair.Engage(c.Phases); err != nil {
 		return nil, err
 	}
+	r := newRun(pair, c)
+	r.prepare()
+	r.execute(ctx)
+	r.result.Verdict = judge(r.result, c.Phases, r.Tolerance, r.void)
+	return r.result, nil
+}
+
+// newRun is a run of an engaged pair that has not begun.
+func newRun(pair *Pair, c Config) *run {
 	if c.Settle <= 0 {
 		c.Settle = 300 * time.Millisecond
 	}
@@ -74,20 +88,18 @@ func Run(ctx context.Context, pair *Pair, c Config) (*Result, error) {
 	}
 	host, _ := os.Hostname()
 	r := &run{Config: c, pair: pair, tell: teller{o: c.Observer}, wall: pace.Realtime()}
-	r.result = &Result{Schema: Schema, Name: c.Name, Version: c.Version, Host: host, Started: time.Now().UTC(), TX: pair.TX.Ref.String(), Warnings: c.Warnings}
+	r.result = &Result{Schema: Schema, Name: c.Name, Version: c.Version, Host: host, Started: time.Now().UTC(), TX: pair.TX.Ref.String(), Warnings: c.Warnings, Capture: c.Capture}
 	if pair.RX != nil {
 		r.result.RX = pair.RX.Ref.String()
 	}
 	r.accounts = pair.accounts
-	r.prepare()
-	r.execute(ctx)
-	r.result.Verdict = judge(r.result, c.Phases, c.Tolerance, r.void)
-	return r.result, nil
+	return r
 }
 
 // prepare has loss periods joined into bursts.
 func (r *run) prepare() {
 	for i := range r.Phases {
+		r.intents = append(r.intents, r.Phases[i].intents())
 		var of []*bursts
 		for range r.Phases[i].streams() {
 			of = append(of, &bursts{wall: r.wall, closed: func(b Burst) {
@@ -98,7 +110,11 @@ func (r *run) prepare() {
 		}
 		r.bursts = append(r.bursts, of)
 	}
-	r.accounts.lost = func(phase, stream int, p meter.LossPeriod) { r.bursts[phase][stream].add(p) }
+	r.accounts.lost = func(phase, stream int, p meter.LossPeriod) {
+		if p, ok := r.unintended(phase, stream, p); ok {
+			r.bursts[phase][stream].add(p)
+		}
+	}
 }
 
 // execute is steps 2 to 6 of the package comment.

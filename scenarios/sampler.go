@@ -14,12 +14,14 @@ type sampler struct {
 	progress []port.Progress // of each core
 	start    time.Time
 	last     Sample
+	told     []uint64 // frames of each core whose impairments were told of
 }
 
 // begin starts sampling. The function it returns takes the last sample and ends
 // it.
 func (s *sampler) begin() (stop func()) {
 	s.last.Time = s.start
+	s.told = make([]uint64, len(s.progress))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -55,7 +57,16 @@ func (s *sampler) take() {
 	}
 	for k := range s.progress {
 		p := &s.progress[k]
-		m.Sent += p.Frames.Load()
+		n := p.Frames.Load()
+		m.Sent += n
+		s.run.tellImpaired(s.phase, k, s.told[k], n)
+		s.told[k] = n
+		if in := s.run.intents[s.phase][k]; in != nil {
+			lost, duplicated, reordered := in.roughly(n)
+			m.Lost -= min(m.Lost, lost)
+			m.Duplicated -= min(m.Duplicated, duplicated)
+			m.Reordered -= min(m.Reordered, reordered)
+		}
 		m.SentBytes += p.Bytes.Load()
 		m.Retries += p.Retries.Load()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"squall/internal/port"
+	"squall/replay"
 )
 
 // send runs one phase, with a sample a second, and returns what each core sent. A
@@ -15,17 +16,24 @@ func (r *run) send(ctx context.Context, i int) ([]port.Sent, error) {
 	p := &r.Phases[i]
 	r.tell.event(Event{Event: EventPhase, Phase: p.Name, Text: p.Asked})
 	n := len(p.Plans)
+	var start int64
+	if i == 0 && r.meet != nil {
+		start = r.meet.wait()
+	}
 	progress := make([]port.Progress, n)
 	s := sampler{run: r, phase: i, progress: progress, start: time.Now()}
 	stop := s.begin()
 	defer stop()
 
+	if p.replayed() {
+		defer replay.ReadAhead(p.Plans[0], progress[0].Frames.Load)()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sent, errs := make([]port.Sent, n), make([]error, n)
 	var all sync.WaitGroup
 	for k, sender := range r.pair.senders {
-		job := p.job(k)
+		job := p.job(k, start)
 		job.CatchUp, job.Progress = int64(r.CatchUp), &progress[k]
 		if p.replayed() {
 			job.Stamps = r.accounts.stamps

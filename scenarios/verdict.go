@@ -41,6 +41,7 @@ func judge(r *Result, phases []Phase, tolerance float64, void []string) Verdict 
 		if limit := phases[i].MaxLoss; limit != nil && r.RX != "" {
 			v.Checks = append(v.Checks, check(p.Name+".loss_ratio", p.LossRatio(), *limit))
 		}
+		v.Checks = append(v.Checks, p.asIntended()...)
 	}
 	for _, t := range r.Ledger.Named {
 		if t.Counter == ledger.RingDrops && t.Where == r.RX {

@@ -142,3 +142,18 @@ func whole() *scenarios.Result {
 	r.Ledger.Named[0].Also[0].Note = "wrapped"
 	return r
 }
+
+// impaired has a phase that was impaired and one that was and had no receiver.
+func impaired() *scenarios.Result {
+	r := storm()
+	r.Phases = r.Phases[:1]
+	a := scenarios.Arrivals{Lost: 500, Duplicated: 75, Reordered: 480, ExtentMean: 8.75, ExtentMax: 20}
+	seen := a
+	seen.Reordered++
+	r.Phases[0].Impaired = &scenarios.Impaired{
+		Made:     scenarios.Made{Dropped: 500, Duplicated: 75, Swapped: 10, Held: 20, Reordered: 450, Corrupted: 12_345},
+		Expected: &a, Seen: &seen,
+	}
+	r.Phases = append(r.Phases, scenarios.PhaseResult{Name: "sent", Asked: "max", Impaired: &scenarios.Impaired{Made: scenarios.Made{Dropped: 1}}})
+	return r
+}

@@ -24,6 +24,7 @@ func Text(w io.Writer, r *scenarios.Result) error {
 	if r.Pairs == nil {
 		p.account(r)
 	}
+	p.conversations(r)
 	p.verdict(r)
 	_, err := io.WriteString(w, p.String())
 	return err
@@ -33,6 +34,7 @@ func Text(w io.Writer, r *scenarios.Result) error {
 func (p *page) account(r *scenarios.Result) {
 	p.head(r)
 	p.phases(r)
+	p.impaired(r)
 	if r.RX != "" {
 		p.bursts(r)
 		p.order(r)

@@ -52,6 +52,7 @@ func TestText(t *testing.T) {
 		{"over-named", overNamed()},
 		{"apart", apart()},
 		{"many-bursts", manyBursts()},
+		{"impaired", impaired()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
