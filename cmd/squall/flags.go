@@ -82,6 +82,8 @@ type runFlags struct {
 	anyLoss   bool
 	settle    time.Duration
 	catchUp   time.Duration
+
+	stop <-chan struct{} // ends the sending when it is closed; nil: nothing does
 }
 
 func (f *runFlags) add(c *cobra.Command) {

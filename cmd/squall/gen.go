@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ type genFlags struct {
 	write  string
 	simple gen.Simple
 	vlan   []uint
+	impair []string
 }
 
 func newGen() *cobra.Command {
@@ -81,6 +83,7 @@ func (f *genFlags) add(c *cobra.Command) {
 	fs.Uint8Var(&s.DSCP, "dscp", 0, "DSCP, 0 to 63")
 	fs.Uint8Var(&s.TTL, "ttl", 0, "TTL or hop limit (default 64)")
 	fs.StringVar(&s.TCPFlags, "tcp-flags", "", "flags of TCP frames, as `syn+ack`")
+	fs.StringArrayVar(&f.impair, "impair", nil, "do this to frames on purpose, again for more: `drop 2/100`, duplicate 1/1000 x3, swap 1/50, hold 1/100 by 5, reorder 16/1000, corrupt 1% (docs/impairments.md)")
 	fs.BoolVarP(&s.IPv6, "ipv6", "6", false, "IPv6 where no address says so")
 }
 
@@ -98,6 +101,9 @@ func (f *genFlags) exec(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for k := range specs {
+		specs[k].Impair = append(slices.Clip(specs[k].Impair), f.impair...)
+	}
 	if f.write != "" {
 		return f.toFile(c, specs)
 	}
@@ -108,7 +114,7 @@ func (f *genFlags) exec(c *cobra.Command) error {
 	defer closeAll(pairs)
 	var lanes []scenarios.Lane
 	for i, pair := range pairs {
-		src, plans, err := compile(specs, pair, 1, f.pair.cores)
+		src, plans, err := compile(specs, pair, 1, f.pair.cores, f.pace.even())
 		if err != nil {
 			return err
 		}
@@ -131,9 +137,11 @@ func (f *genFlags) exec(c *cobra.Command) error {
 
 // compile makes the plan of each core: alike, but for the IDs of their streams,
 // which go on from one core to the next.
-func compile(specs []gen.Spec, pair *scenarios.Pair, first uint16, cores int) (src *gen.Source, plans []*plan.Plan, err error) {
+func compile(specs []gen.Spec, pair *scenarios.Pair, first uint16, cores int, rate string) (src *gen.Source, plans []*plan.Plan, err error) {
 	for range cores {
-		s, err := gen.Compile(specs, target(pair, first))
+		t := target(pair, first)
+		t.Rate, t.Cores = rate, cores
+		s, err := gen.Compile(specs, t)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -202,7 +210,7 @@ func (f *genFlags) exclusive(c *cobra.Command) error {
 }
 
 func (f *genFlags) toFile(c *cobra.Command, specs []gen.Spec) error {
-	src, err := gen.Compile(specs, gen.Target{FirstStream: 1})
+	src, err := gen.Compile(specs, gen.Target{FirstStream: 1, Rate: f.pace.even()})
 	if err != nil {
 		return err
 	}

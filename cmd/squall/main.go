@@ -108,6 +108,6 @@ send what was asked, so nothing is known of the device under test).`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newDemo(), newGen(), newReplay(), newPorts(), newLab(), newReport(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newGen(), newReplay(), newPcap(), newPorts(), newLab(), newReport(), newVersion(), newMan())
 	return root
 }

@@ -39,7 +39,7 @@ func TestRefused(t *testing.T) {
 	cutRecord := write("cut.pcap", string(whole[:len(whole)-7]))
 	cutHeader := write("cuthead.pcap", string(whole[:10]))
 	text := write("text.pcap", "this is no capture")
-	linux := write("linux.pcap", string(whole[:20])+"\x71\x00\x00\x00"+string(whole[24:])) // LINKTYPE_LINUX_SLL
+	relay := write("relay.pcap", string(whole[:20])+"\xb6\x00\x00\x00"+string(whole[24:])) // LINKTYPE_MFR
 	full := filepath.Dir(key)
 	ports := []string{"--tx", tx, "--rx", rx, "--count", "10"}
 	gen := func(args ...string) []string { return append(append([]string{"gen"}, ports...), args...) }
@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 		{"capture truncated in mid-record", play(cutRecord), []string{cutRecord, "record 10"}},
 		{"capture truncated in its header", play(cutHeader), []string{cutHeader}},
 		{"no capture but text", play(text), []string{text}},
-		{"capture of another link type", play(linux), []string{linux, "Ethernet"}},
+		{"capture of a link type that Ethernet does not carry", play(relay), []string{relay, "cannot be sent on Ethernet"}},
 		{"two timings", play(capture, "--speed", "2", "--topspeed"), []string{"speed"}},
 		{"speed 0", play(capture, "--speed", "0"), []string{`"0"`}},
 		{"no pass", play(capture, "--loop", "0"), []string{"--loop 0"}},

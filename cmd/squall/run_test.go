@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ func TestWrittenAndSent(t *testing.T) {
 	captures := []struct {
 		name    string
 		capture func(t *testing.T, p *lab.Pair, send func()) [][]byte
-	}{{"squall's reader", readFrames}, {"tcpdump", tcpdump}}
+	}{{"squall's reader", readFrames}, {"tcpdump", func(t *testing.T, p *lab.Pair, send func()) [][]byte { return tcpdump(t, p, 120, send) }}}
 	for _, tt := range captures {
 		t.Run(tt.name, func(t *testing.T) {
 			p, tx, _ := cable(t)
@@ -223,10 +224,10 @@ func readFrames(t *testing.T, p *lab.Pair, send func()) (frames [][]byte) {
 	}
 }
 
-// tcpdump captures what is sent at the other end.
-func tcpdump(t *testing.T, p *lab.Pair, send func()) [][]byte {
+// tcpdump captures n frames of what is sent at the other end.
+func tcpdump(t *testing.T, p *lab.Pair, n int, send func()) [][]byte {
 	path := filepath.Join(t.TempDir(), "peer.pcap")
-	c := p.B.NS.Command("tcpdump", "-i", p.B.Iface, "-c", "120", "-w", path, "-Z", "root")
+	c := p.B.NS.Command("tcpdump", "-i", p.B.Iface, "-c", strconv.Itoa(n), "-B", "16384", "-w", path, "-Z", "root", "-Q", "in", "not ip6")
 	if c.Err != nil {
 		t.Skip("needs tcpdump, of Debian's package of that name")
 	}

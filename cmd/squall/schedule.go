@@ -59,6 +59,15 @@ func (f *paceFlags) check(c *cobra.Command) error {
 	return nil
 }
 
+// even returns the rate where frames go evenly, max where they do not; empty: as the
+// streams say.
+func (f *paceFlags) even() string {
+	if f.burst > 0 || f.rampFrom != "" {
+		return "max"
+	}
+	return f.rate
+}
+
 // frames is what a rate is reckoned with: bytes of n frames without FCS, and the
 // link's speed.
 type frames struct{ bytes, n, link uint64 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,11 @@ func (s *session) run(lanes ...scenarios.Lane) error {
 			return err
 		}
 	}
+	return s.keep(scenarios.RunPairs, lanes)
+}
+
+// keep does a run of engaged pairs and keeps and prints what comes of it.
+func (s *session) keep(run func(context.Context, []scenarios.Lane) (*scenarios.Result, error), lanes []scenarios.Lane) error {
 	first := &lanes[0].Config
 	path := s.flags.out
 	if path == "" {
@@ -65,7 +71,19 @@ func (s *session) run(lanes ...scenarios.Lane) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	r, err := scenarios.RunPairs(ctx, lanes)
+	if s.flags.stop != nil {
+		ended, end := context.WithCancel(ctx)
+		defer end()
+		go func() {
+			select {
+			case <-s.flags.stop:
+				end()
+			case <-ended.Done():
+			}
+		}()
+		ctx = ended
+	}
+	r, err := run(ctx, lanes)
 	if err != nil {
 		return errors.Join(err, dir.Discard())
 	}
