@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +72,7 @@ func (s *session) keep(run func(context.Context, []scenarios.Lane) (*scenarios.R
 		c.Settle, c.CatchUp, c.Tolerance = s.flags.settle, s.flags.catchUp, s.flags.tolerance/100
 		c.Observer = observers{dir, shown}
 	}
-	ctx, stop := interruptible()
+	ctx, stop := s.interruptible(dir)
 	defer stop()
 	if s.flags.stop != nil {
 		ended, end := context.WithCancel(ctx)
@@ -102,7 +105,35 @@ func (s *session) keep(run func(context.Context, []scenarios.Lane) (*scenarios.R
 	if r.Verdict.Result != scenarios.Pass {
 		return verdictError{r.Verdict.Result}
 	}
-	return nil
+	return incomplete
+}
+
+// interruptible is as the function of that name, and the second signal, which ends
+// the program at once, leaves a word of where the run's files are.
+func (s *session) interruptible(dir *report.Dir) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		again, ok := <-signals
+		if !ok {
+			return
+		}
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "\nsquall: %v again: ended at once; squall report %s prints what had happened\n", again, dir.Path)
+		signal.Reset(again)
+		syscall.Kill(os.Getpid(), again.(syscall.Signal))
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+		close(signals)
+	}
 }
 
 func (s *session) print(w io.Writer, r *scenarios.Result) error {

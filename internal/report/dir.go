@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -65,7 +64,16 @@ func (d *Dir) Event(e scenarios.Event) { d.events.add(e) }
 
 // Scenario writes scenario.yaml.
 func (d *Dir) Scenario(yaml []byte) {
-	d.err = errors.Join(d.err, os.WriteFile(filepath.Join(d.Path, "scenario.yaml"), yaml, 0o644))
+	d.err = errors.Join(d.err, d.scenario(yaml))
+}
+
+func (d *Dir) scenario(yaml []byte) error {
+	f, err := os.OpenFile(filepath.Join(d.Path, "scenario.yaml"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(yaml)
+	return errors.Join(err, flush(f), f.Close())
 }
 
 // Result writes run.json: whole, or not at all.
@@ -83,16 +91,19 @@ func (d *Dir) result(r *scenarios.Result) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	err = errors.Join(JSON(f, r), f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(JSON(f, r), f.Chmod(0o644), flush(f), f.Close())
 	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), filepath.Join(d.Path, "run.json"))
+	if err := os.Rename(f.Name(), filepath.Join(d.Path, "run.json")); err != nil {
+		return err
+	}
+	return flushDir(d.Path)
 }
 
 // Err returns what could not be written so far, nil if all was.
 func (d *Dir) Err() error {
-	if err := errors.Join(d.samples.err, d.events.err, d.err); err != nil {
+	if err := errors.Join(d.samples.failed(), d.events.failed(), d.err); err != nil {
 		return fmt.Errorf("run directory %q is incomplete: %w", d.Path, err)
 	}
 	return nil
@@ -118,48 +129,4 @@ func (d *Dir) Close() error {
 	d.samples.close()
 	d.events.close()
 	return d.Err()
-}
-
-// lines is a file of JSON lines. It is made with its first line.
-type lines struct {
-	path string
-	f    *os.File
-	size int64
-	err  error
-}
-
-func newLines(path string) *lines { return &lines{path: path} }
-
-// add appends one line with one write. After an error nothing more is written:
-// a gap in the middle would not be seen.
-func (l *lines) add(v any) {
-	if l.err != nil {
-		return
-	}
-	if l.f == nil {
-		if l.f, l.err = os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); l.err != nil {
-			return
-		}
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		l.err = err
-		return
-	}
-	n, err := l.f.Write(append(b, '\n'))
-	if err != nil && n > 0 {
-		// A full disk takes half a line.
-		err = errors.Join(err, l.f.Truncate(l.size))
-	}
-	l.size += int64(n)
-	l.err = err
-}
-
-func (l *lines) close() {
-	if l.f != nil {
-		err := l.f.Close()
-		if l.err == nil {
-			l.err = err
-		}
-	}
 }

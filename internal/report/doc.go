@@ -2,8 +2,9 @@
 //
 // A Dir is the directory of one run. While the run lasts it is a scenarios
 // Observer: samples and events are appended a line at a time, each with one
-// write, so what a killed run leaves behind is complete up to its last second.
-// run.json appears whole at the end or not at all.
+// write, and flushed to the disk beside that, so what a killed run or a power cut
+// leaves behind is complete up to its last second. run.json appears whole at the
+// end or not at all.
 //
 //	runs/20260102-150405-storm/
 //	    scenario.yaml    what was run
@@ -14,5 +15,10 @@
 // A full disk never ends a run: the first error of each file is kept and told
 // by Err, and the run goes on without the file.
 //
-// Text draws a result for people. Both are used from one goroutine at a time.
+// Load reads a finished run, LoadPartial what one left behind that did not come to
+// its end, Compare says where two differ. Text, PartialText and ComparisonText draw
+// them for people, JSON for machines.
+//
+// All are used from one goroutine at a time; a Dir has one of its own for each file
+// that is written, until Close.
 package report

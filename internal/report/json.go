@@ -11,19 +11,22 @@ import (
 	"squall/scenarios"
 )
 
-// JSON writes a result as run.json has it.
-func JSON(w io.Writer, r *scenarios.Result) error {
+// JSON writes a result as run.json has it; a Partial or a Comparison likewise.
+func JSON[T scenarios.Result | Partial | Comparison](w io.Writer, r *T) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-// Load reads run.json of a run directory. One that holds none belongs to a run
-// that did not come to its end.
+// ErrNoResult: a directory has no run.json. LoadPartial says what is known of its run.
+var ErrNoResult = errors.New("no run.json")
+
+// Load reads run.json of a run directory. One that holds none (ErrNoResult) belongs to
+// a run that did not come to its end.
 func Load(dir string) (*scenarios.Result, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("run directory %q has no run.json: it is none, or its run did not come to its end, and samples.ndjson and events.ndjson say how far it got", dir)
+		return nil, fmt.Errorf("run directory %q: %w: it is none, or its run did not come to its end", dir, ErrNoResult)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("run directory %q: %w", dir, err)

@@ -219,6 +219,25 @@ func keys(all map[string][]string, section string, of reflect.Type) {
 	}
 }
 
+// The page on reports has each key of a run that died and of a comparison.
+func TestReportsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reports.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[Partial](), reflect.TypeFor[UnderWay](), reflect.TypeFor[PartialPhase](), reflect.TypeFor[Comparison](), reflect.TypeFor[Side](),
+		reflect.TypeFor[AccountDifference](), reflect.TypeFor[PhaseDifference](), reflect.TypeFor[Difference](), reflect.TypeFor[LedgerRow](), reflect.TypeFor[CheckDifference](),
+	} {
+		for i := range of.NumField() {
+			key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if key != "" && !regexp.MustCompile("`[a-z_.\\[\\]]*\\b"+key+"(\\[\\])?`").Match(page) {
+				t.Errorf("docs/reports.md lacks %q of %v", key, of)
+			}
+		}
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	tests := []struct {
 		name, text, say string

@@ -157,3 +157,16 @@ func impaired() *scenarios.Result {
 	r.Phases = append(r.Phases, scenarios.PhaseResult{Name: "sent", Asked: "max", Impaired: &scenarios.Impaired{Made: scenarios.Made{Dropped: 1}}})
 	return r
 }
+
+// replayed has records of which something became.
+func replayed() *scenarios.Result {
+	r := storm()
+	r.Phases = r.Phases[:1]
+	r.Capture = &scenarios.Capture{
+		Files: []string{"one.pcap", "two.pcapng.gz"}, Records: 12_345, Frames: 24_680, Bytes: 1_579_520, Passes: 2, Spooled: true,
+		LeftOut:   []scenarios.Fate{{Reason: "shorter than an Ethernet header", Records: 5}},
+		Changed:   []scenarios.Fate{{Reason: "given an Ethernet header", Records: 12_340}},
+		Rewritten: []scenarios.Fate{{Reason: "TTL", Records: 24_680}},
+	}
+	return r
+}

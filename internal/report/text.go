@@ -24,6 +24,7 @@ func Text(w io.Writer, r *scenarios.Result) error {
 	if r.Pairs == nil {
 		p.account(r)
 	}
+	p.capture(r)
 	p.conversations(r)
 	p.verdict(r)
 	_, err := io.WriteString(w, p.String())

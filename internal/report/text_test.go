@@ -53,6 +53,7 @@ func TestText(t *testing.T) {
 		{"apart", apart()},
 		{"many-bursts", manyBursts()},
 		{"impaired", impaired()},
+		{"replayed", replayed()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func untagged(t testing.TB) [][]byte {
 	first := v4(a4, c4, layers.IPProtocolUDP)
 	first.Flags = layers.IPv4MoreFragments
 	options := v4(b4, a4, layers.IPProtocolTCP)
-	options.Options = []layers.IPv4Option{{OptionType: 1}}
+	options.Options, options.TTL = []layers.IPv4Option{{OptionType: 1}}, 1
 	arp := &layers.ARP{AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4, Operation: 1,
 		SourceHwAddress: macA, SourceProtAddress: a4, DstHwAddress: make([]byte, 6), DstProtAddress: b4}
 	everybody := &layers.Ethernet{SrcMAC: macB, DstMAC: net.HardwareAddr{255, 255, 255, 255, 255, 255}, EthernetType: layers.EthernetTypeARP}
