@@ -46,6 +46,11 @@ var batches = [...]struct {
 	frames uint32
 }{{600, 16}, {900, 4}, {1500, 2}}
 
+// clumped is the batch of captured frames less than dense apart on average. They come
+// in clumps, which are sent twice as fast together as one by one, and a batch holds
+// single ones back for a microsecond at most.
+const clumped = 16
+
 // job is a port.Job under way: what the goroutine that sends does. What others
 // may do meanwhile, a Sender guards (halt, reschedule), or goes by way of the
 // memory that is shared with the program.
@@ -186,6 +191,9 @@ func (k *job) next() (repeat, batch uint32) {
 			n++
 		}
 		return uint32(n) + uint32(max(due-now, 0)/poll) + 100, 1
+	}
+	if _, c := s.(pace.Captured); c {
+		return mostRuns, clumped
 	}
 	for _, b := range batches {
 		if ahead < window*b.gap {
